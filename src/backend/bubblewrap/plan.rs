@@ -1,0 +1,79 @@
+//! The Linux plan: an ordered list of typed mount operations, and everything else the sandbox is made of.
+//!
+//! Every path is canonical and absolute, as bytes, without links. What an operation needs below a tmpfs of the plan's
+//! own (mount points, the directories on the way) its executor makes, mode 0555; below a bound tree it is there.
+
+use super::seccomp;
+use crate::ir::Node;
+
+/// What to set up. Serialisable, since the bwrap engine hands the inner half over.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Plan {
+    pub root: Root,
+    /// Carried out in this order, after the root; sources are taken from the host as it was before the first.
+    pub mounts: Vec<Mount>,
+    pub network: Network,
+    /// The system calls that are closed.
+    pub syscalls: seccomp::Table,
+    /// `None` under `--nest`, which needs to mount inside.
+    pub landlock: Option<Landlock>,
+    pub limits: Limits,
+}
+
+/// What `/` is before the mounts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum Root {
+    /// The host's whole tree: read-only, nodev, nosuid, recursively; noexec as said.
+    Host { exec: bool },
+    /// A read-only tmpfs of the plan's own, mode 0555 or, where the policy denies listing `/`, 0111.
+    Empty { listable: bool },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum Mount {
+    /// The host's node at `path`, at the same place, with everything mounted below it; nosuid, and nodev. Refused
+    /// unless it is still the node that was seen. A writable one keeps the flags that each mount has on the host.
+    Bind { path: Vec<u8>, node: Node, write: bool, exec: bool },
+    /// An empty read-only tmpfs, mode 0555 or 0111; later operations may lie below it.
+    EmptyDirectory { path: Vec<u8>, listable: bool },
+    /// An unreadable, unwritable regular file over the one at `path`.
+    MaskFile { path: Vec<u8> },
+    /// A writable tmpfs of the run's own, gone with it.
+    Private { path: Vec<u8>, mode: u32, exec: bool },
+    /// A file with this text, made in a tmpfs of the plan's own; mode 0444.
+    File { path: Vec<u8>, text: Vec<u8> },
+    /// A link, made in a tmpfs of the plan's own.
+    Symlink { path: Vec<u8>, to: Vec<u8> },
+    /// A minimal `/dev`: a tmpfs with these of the host's nodes (`null`, `zero`, …), the standard links, and a devpts
+    /// of its own. Read-only itself.
+    Devices { nodes: Vec<String> },
+    /// A fresh procfs for the pid namespace, with everything that reaches the host read-only or covered, found by trying.
+    Proc,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum Network {
+    /// A network namespace of its own with loopback and nothing else.
+    Loopback,
+    /// The same, and a listener in it that the supervisor serves with the filtering proxy.
+    Proxy,
+}
+
+/// Landlock allow-lists (ABI 2 and up): places below which writing, or running, is possible at all. Mounts say what is
+/// not within them.
+#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+pub struct Landlock {
+    pub write: Vec<Vec<u8>>,
+    pub exec: Vec<Vec<u8>>,
+}
+
+/// In the units of [`LimitKind`](crate::vocabulary::LimitKind).
+#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+pub struct Limits {
+    pub memory: Option<u64>,
+    pub processes: Option<u64>,
+    pub files: Option<u64>,
+    pub filesize: Option<u64>,
+    pub cpu: Option<u64>,
+    pub time: Option<u64>,
+}

@@ -1,0 +1,40 @@
+//! What the world looks like: the [`Host`] trait through which `bind` asks, the real machine behind it, and a listing
+//! in a string for tests and the book.
+//!
+//! Only looks; nothing is changed here.
+
+use crate::ir::{MountFact, Node};
+use crate::sets::path::AbsPath;
+use std::io;
+use std::net::IpAddr;
+
+/// A machine, as far as binding a policy needs it.
+pub trait Host {
+    /// The value of a variable: `HOME`, `WORKSPACE`, `TMP`, `GIT_COMMON_DIR`, `CONFIG`, `CACHE`, `DATA`, `RUNTIME`, `env.NAME`, or a
+    /// defined one.
+    fn variable(&self, name: &str) -> Option<String>;
+
+    /// The node at a path, its last segment not followed; `None` when there is none.
+    ///
+    /// # Errors
+    /// Whatever `lstat` fails with, absence aside.
+    fn node(&self, path: &AbsPath) -> io::Result<Option<Node>>;
+
+    /// Where the link at a path points, as it stands there.
+    ///
+    /// # Errors
+    /// Whatever `readlink` fails with.
+    fn read_link(&self, path: &AbsPath) -> io::Result<Vec<u8>>;
+
+    /// The names in a directory, in no order, and whether each is a directory (links are not).
+    ///
+    /// # Errors
+    /// Whatever listing it fails with.
+    fn list(&self, path: &AbsPath) -> io::Result<Vec<(Vec<u8>, bool)>>;
+
+    /// The mount table, in mount order.
+    fn mounts(&self) -> &[MountFact];
+
+    /// The machine's own addresses.
+    fn addresses(&self) -> &[IpAddr];
+}

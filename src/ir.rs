@@ -1,0 +1,17 @@
+//! What a policy means: [`Policy`], [`Access`], and [`decide`], the one definition that everything else calls or is
+//! compared with.
+//!
+//! Plain data and pure functions. A [`Policy`] may still hold variables; a [`BoundPolicy`] holds none, and the facts of
+//! one machine beside its rules.
+
+mod access;
+mod decide;
+mod facts;
+mod policy;
+
+pub use access::Access;
+pub use decide::{Verdict, Why, decide};
+pub use facts::{Facts, LinkFact, MountFact, Node, NodeKind};
+pub use policy::{
+    BoundPolicy, Expect, LimitValue, Origin, Policy, Rule, RuleId, Setting, Subject, Suppression, Within,
+};

@@ -1,0 +1,112 @@
+//! The rules, once names, lists, includes and `on` blocks are gone.
+
+use super::facts::Facts;
+use crate::sets::{name::NameSet, path::PathSet, peer::PeerSet};
+use crate::source::Span;
+use crate::vocabulary::{Effect, LimitKind, System, Verb};
+use std::collections::BTreeMap;
+
+/// The index of a rule in [`Policy::rules`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RuleId(pub u32);
+
+/// A whole policy for one system: the union of all files given and used.
+#[derive(Debug, Clone)]
+pub struct Policy {
+    pub system: System,
+    pub rules: Vec<Rule>,
+    /// What a read is that no rule matches, and who said so.
+    pub default_read: Setting<Effect>,
+    /// Whether the caller's environment passes in where no rule matches; `None` is open.
+    pub default_env: Option<Setting<Effect>>,
+    /// `set NAME=VALUE`
+    pub set: BTreeMap<String, Setting<String>>,
+    /// The smallest of each kind.
+    pub limits: BTreeMap<LimitKind, LimitValue>,
+    pub expects: Vec<Expect>,
+    pub withins: Vec<Within>,
+    pub suppressions: Vec<Suppression>,
+    /// The machine; empty until bound.
+    pub facts: Facts,
+}
+
+/// A policy without variables, and the facts of the machine it is bound to. Only `bind` makes one.
+#[derive(Debug, Clone)]
+pub struct BoundPolicy(pub(crate) Policy);
+
+impl std::ops::Deref for BoundPolicy {
+    type Target = Policy;
+
+    fn deref(&self) -> &Policy {
+        &self.0
+    }
+}
+
+/// One effect, one verb, one set.
+#[derive(Debug, Clone)]
+pub struct Rule {
+    pub effect: Effect,
+    pub verb: Verb,
+    pub subject: Subject,
+    pub because: Option<String>,
+    /// The target that this rule came from, in the text; the statement around it for an expanded list.
+    pub span: Span,
+    pub origin: Origin,
+}
+
+/// What a rule is about; the variant follows from its verb.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Subject {
+    /// `read`, `write`, `exec`, `socket`
+    Paths(PathSet),
+    /// `connect`, `listen`
+    Peers(PeerSet),
+    /// `env`, `mach`
+    Names(NameSet),
+}
+
+/// Who gave a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// A file named to a verb, or a flag.
+    Given,
+    /// A file another one uses.
+    Used,
+    /// An embedded module.
+    Std,
+}
+
+/// A value and the place that set it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setting<T> {
+    pub value: T,
+    pub span: Span,
+}
+
+/// In the unit of its kind, see [`LimitKind`].
+pub type LimitValue = Setting<u64>;
+
+/// `expect`: every access in the set is decided so.
+#[derive(Debug, Clone)]
+pub struct Expect {
+    pub allow: bool,
+    pub verb: Verb,
+    pub subject: Subject,
+    pub span: Span,
+}
+
+/// `within "PATH"`: the obligation, its file not read here.
+#[derive(Debug, Clone)]
+pub struct Within {
+    pub path: String,
+    pub span: Span,
+}
+
+/// `# lint: allow(CODE) REASON`, and the statement it stands above.
+#[derive(Debug, Clone)]
+pub struct Suppression {
+    pub code: String,
+    pub reason: String,
+    pub span: Span,
+    pub statement: Span,
+}

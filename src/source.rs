@@ -1,0 +1,129 @@
+//! Source texts, and spans that point into them.
+//!
+//! A [`Span`] is a byte range into one text; everything that is later said about a policy points here. This module
+//! reads no files: whoever has a text adds it under the name that people know it by (`agent.policy`, `std/system`,
+//! `--allow-read`).
+
+use std::ops::Range;
+
+/// One text and the name it is shown under.
+#[derive(Debug, Clone)]
+pub struct Source {
+    name: String,
+    text: String,
+    /// Byte offset of the start of each line, so that a location costs a binary search.
+    line_starts: Vec<u32>,
+}
+
+/// Which of the texts in [`Sources`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SourceId(u32);
+
+/// A byte range in one source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Span {
+    pub source: SourceId,
+    pub start: u32,
+    pub end: u32,
+}
+
+/// A place as people name it: lines and columns count from one, columns in characters.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Location {
+    pub name: String,
+    pub line: u32,
+    pub column: u32,
+}
+
+/// All texts of one compilation.
+#[derive(Debug, Clone, Default)]
+pub struct Sources {
+    all: Vec<Source>,
+}
+
+impl Source {
+    fn new(name: String, text: String) -> Self {
+        let line_starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| offset(at + 1))).collect();
+        Self { name, text, line_starts }
+    }
+
+    /// The name the text is shown under.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The whole text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    fn line_of(&self, at: u32) -> usize {
+        self.line_starts.partition_point(|start| *start <= at).saturating_sub(1)
+    }
+}
+
+impl Sources {
+    /// Adds a text and returns the handle by which spans name it.
+    pub fn add(&mut self, name: impl Into<String>, text: impl Into<String>) -> SourceId {
+        let id = SourceId(offset(self.all.len()));
+        self.all.push(Source::new(name.into(), text.into()));
+        id
+    }
+
+    /// The text behind a handle.
+    pub fn get(&self, id: SourceId) -> &Source {
+        &self.all[id.0 as usize]
+    }
+
+    /// The characters a span covers.
+    pub fn slice(&self, span: Span) -> &str {
+        &self.get(span.source).text[span.range()]
+    }
+
+    /// Name, line and column of a span's first character.
+    pub fn location(&self, span: Span) -> Location {
+        let source = self.get(span.source);
+        let line = source.line_of(span.start);
+        let start = source.line_starts[line] as usize;
+        let column = source.text[start..span.start as usize].chars().count();
+        Location { name: source.name.clone(), line: offset(line + 1), column: offset(column + 1) }
+    }
+
+    /// The line a span starts on, without its ending.
+    pub fn line(&self, span: Span) -> &str {
+        let source = self.get(span.source);
+        let line = source.line_of(span.start);
+        let start = source.line_starts[line] as usize;
+        source.text[start..].lines().next().unwrap_or_default()
+    }
+}
+
+impl Span {
+    /// A span over `range` of `source`.
+    pub fn new(source: SourceId, range: Range<usize>) -> Self {
+        Self { source, start: offset(range.start), end: offset(range.end) }
+    }
+
+    /// The bytes the span covers.
+    pub fn range(self) -> Range<usize> {
+        self.start as usize..self.end as usize
+    }
+
+    /// The smallest span that covers both; both must lie in one source.
+    #[must_use]
+    pub fn to(self, other: Span) -> Span {
+        debug_assert_eq!(self.source, other.source);
+        Span { start: self.start.min(other.start), end: self.end.max(other.end), ..self }
+    }
+}
+
+impl std::fmt::Display for Location {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}", self.name, self.line)
+    }
+}
+
+/// Texts are limited to 4 GiB by whoever reads them; past that, positions saturate instead of wrapping.
+fn offset(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
+}
