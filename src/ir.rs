@@ -8,9 +8,10 @@ mod access;
 mod decide;
 mod facts;
 mod policy;
+pub mod special;
 
 pub use access::Access;
-pub use decide::{Verdict, Why, decide};
+pub use decide::{Verdict, Why, decide, more_specific};
 pub use facts::{Facts, LinkFact, MountFact, Node, NodeKind};
 pub use policy::{
     BoundPolicy, Expect, LimitValue, Origin, Policy, Rule, RuleId, Setting, Subject, Suppression, Within,

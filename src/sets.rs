@@ -7,7 +7,9 @@
 pub mod address;
 pub mod glob;
 pub mod host;
+mod intervals;
 pub mod name;
 pub mod path;
 pub mod peer;
 pub mod port;
+mod words;

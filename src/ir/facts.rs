@@ -62,3 +62,92 @@ pub enum NodeKind {
     /// A character or block device.
     Device,
 }
+
+impl Facts {
+    /// The other names of the node at a path, whether or not there is one: each visible place at which the mount table shows
+    /// the same directory of the same file system. Hard links are not looked for, nor what lies behind a network.
+    pub fn aliases(&self, path: &AbsPath) -> Vec<AbsPath> {
+        let Some((mount, below)) = self.mount_of(path) else { return Vec::new() };
+        let here = &self.mounts[mount];
+        let node = here.root.join_all(below);
+        let mut aliases = Vec::new();
+        for (index, other) in self.mounts.iter().enumerate() {
+            if index == mount || other.device != here.device {
+                continue;
+            }
+            let Some(below) = node.below(&other.root) else { continue };
+            let alias = other.at.join_all(below);
+            // Another mount may stand before it.
+            if alias != *path
+                && !aliases.contains(&alias)
+                && self.mount_of(&alias).is_some_and(|(visible, _)| visible == index)
+            {
+                aliases.push(alias);
+            }
+        }
+        aliases
+    }
+
+    /// The mount that shows a path, and the segments below where it is mounted: of those above the path the last one made.
+    fn mount_of<'a>(&self, path: &'a AbsPath) -> Option<(usize, &'a [Vec<u8>])> {
+        self.mounts.iter().enumerate().rev().find_map(|(index, mount)| Some((index, path.below(&mount.at)?)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    fn facts(lines: &[(u32, &str, &str)]) -> Facts {
+        let mount = |&(device, root, at): &(u32, &str, &str)| MountFact {
+            device: (0, device),
+            root: AbsPath::parse(root).unwrap(),
+            at: AbsPath::parse(at).unwrap(),
+            kind: "ext4".into(),
+            read_only: false,
+        };
+        Facts { mounts: lines.iter().map(mount).collect(), ..Facts::default() }
+    }
+
+    fn aliases(facts: &Facts, path: &str) -> Vec<String> {
+        facts.aliases(&AbsPath::parse(path).unwrap()).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_bind_mount_is_an_alias_both_ways() {
+        let facts = facts(&[(1, "/", "/"), (1, "/home/u/data", "/srv/data")]);
+        assert_eq!(aliases(&facts, "/home/u/data/x"), ["/srv/data/x"]);
+        assert_eq!(aliases(&facts, "/srv/data/x"), ["/home/u/data/x"]);
+        assert_eq!(aliases(&facts, "/srv/data"), ["/home/u/data"]);
+        assert_eq!(aliases(&facts, "/home/u/database"), [""; 0]);
+        assert_eq!(aliases(&facts, "/home/u"), [""; 0]);
+    }
+
+    #[test]
+    fn devices_are_apart() {
+        let facts = facts(&[(1, "/", "/"), (2, "/", "/mnt")]);
+        assert_eq!(aliases(&facts, "/mnt/x"), [""; 0]);
+    }
+
+    #[test]
+    fn what_another_mount_hides_is_no_name() {
+        // Something else is mounted over the place that was bound.
+        let over = facts(&[(1, "/", "/"), (1, "/a", "/b"), (2, "/", "/b")]);
+        assert_eq!(aliases(&over, "/a/x"), [""; 0]);
+        // The origin lies below a later mount.
+        let above = facts(&[(1, "/", "/"), (1, "/home/u/a", "/b"), (2, "/", "/home")]);
+        assert_eq!(aliases(&above, "/b/x"), [""; 0]);
+        // A deeper mount takes part of a bound tree away.
+        let part = facts(&[(1, "/", "/"), (1, "/a", "/b"), (2, "/", "/a/sub")]);
+        assert_eq!(aliases(&part, "/a/x"), ["/b/x"]);
+        assert_eq!(aliases(&part, "/b/sub/x"), [""; 0]);
+    }
+
+    #[test]
+    fn a_tree_bound_twice_has_three_names() {
+        let facts = facts(&[(1, "/", "/"), (1, "/a", "/b"), (1, "/a/c", "/d")]);
+        assert_eq!(aliases(&facts, "/d/x"), ["/a/c/x", "/b/c/x"]);
+    }
+}

@@ -30,6 +30,24 @@ pub struct Policy {
     pub facts: Facts,
 }
 
+impl Policy {
+    /// A policy without rules.
+    pub fn new(system: System, default_read: Setting<Effect>) -> Self {
+        Self {
+            system,
+            rules: Vec::new(),
+            default_read,
+            default_env: None,
+            set: BTreeMap::new(),
+            limits: BTreeMap::new(),
+            expects: Vec::new(),
+            withins: Vec::new(),
+            suppressions: Vec::new(),
+            facts: Facts::default(),
+        }
+    }
+}
+
 /// A policy without variables, and the facts of the machine it is bound to. Only `bind` makes one.
 #[derive(Debug, Clone)]
 pub struct BoundPolicy(pub(crate) Policy);

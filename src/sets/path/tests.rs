@@ -1,0 +1,244 @@
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+use crate::sets::glob::{Glob, Piece};
+
+/// A path as a policy writes it; `exact ` and `below ` before it, `$V` at its start.
+fn pattern(text: &str) -> Pattern {
+    let (reach, text) = match text.split_once(' ') {
+        Some(("exact", rest)) => (Reach::Exact, rest),
+        Some(("below", rest)) => (Reach::Below, rest),
+        _ => (Reach::Tree, text),
+    };
+    let (start, rest) = match text.strip_prefix('$') {
+        Some(rest) => {
+            let (name, rest) = rest.split_once('/').unwrap_or((rest, ""));
+            (Start::Variable(name.into()), rest)
+        }
+        None => (Start::Root, text.trim_start_matches('/')),
+    };
+    let segments = rest.split('/').filter(|segment| !segment.is_empty()).map(segment).collect();
+    Pattern { start, segments, reach }
+}
+
+fn segment(text: &str) -> Segment {
+    if text == "**" {
+        return Segment::AnyDepth;
+    }
+    if !text.contains(['*', '?', '[']) {
+        return Segment::Literal(text.into());
+    }
+    let mut pieces: Vec<Piece> = Vec::new();
+    let mut chars = text.chars();
+    while let Some(char) = chars.next() {
+        match char {
+            '*' => pieces.push(Piece::AnyRun),
+            '?' => pieces.push(Piece::AnyChar),
+            '[' => {
+                let class: Vec<char> = chars.by_ref().take_while(|char| *char != ']').collect();
+                let negated = class.first() == Some(&'!');
+                let members = if negated { &class[1..] } else { &class[..] };
+                pieces.push(Piece::Class { negated, ranges: members.iter().map(|char| (*char, *char)).collect() });
+            }
+            _ => match pieces.last_mut() {
+                Some(Piece::Text(text)) => text.extend(char.to_string().bytes()),
+                _ => pieces.push(Piece::Text(char.to_string().into_bytes())),
+            },
+        }
+    }
+    Segment::Glob(Glob(pieces))
+}
+
+/// `A B except C D`
+fn set(text: &str) -> PathSet {
+    let (include, exclude) = text.split_once(" except ").unwrap_or((text, ""));
+    let all = |text: &str| text.split(", ").filter(|one| !one.is_empty()).map(pattern).collect();
+    PathSet { include: all(include), exclude: all(exclude) }
+}
+
+fn path(text: &str) -> AbsPath {
+    match text.strip_prefix('$') {
+        Some(rest) => {
+            let mut parts = rest.split('/');
+            let start = AbsPath::variable(parts.next().unwrap());
+            parts.fold(start, |path, segment| path.join(segment))
+        }
+        None => AbsPath::parse(text).unwrap(),
+    }
+}
+
+#[test]
+fn paths_are_absolute_and_normalised() {
+    for good in ["/", "/a", "/a/b", "/a\\b", "/...", "C:/a", "/ "] {
+        assert_eq!(AbsPath::parse(good).unwrap().to_string(), good);
+    }
+    for (bad, error) in [
+        ("", PathError::Relative),
+        ("a", PathError::Relative),
+        ("$HOME/a", PathError::Relative),
+        ("//", PathError::EmptySegment),
+        ("/a//b", PathError::EmptySegment),
+        ("//a", PathError::EmptySegment),
+        ("/a/", PathError::TrailingSlash),
+        ("/a/./b", PathError::Dots),
+        ("/..", PathError::Dots),
+        ("/a\0b", PathError::Nul),
+    ] {
+        assert_eq!(AbsPath::parse(bad), Err(error), "{bad:?}");
+    }
+    let odd = AbsPath::parse(b"/a\xff\n").unwrap();
+    assert_eq!(odd.to_string(), "/a\\xff\\n");
+    assert_eq!(odd.as_bytes().unwrap(), b"/a\xff\n");
+    assert_eq!(AbsPath::variable("HOME").join("a").as_bytes(), None);
+    assert_eq!(AbsPath::root().parent(), None);
+    assert_eq!(path("/a/b").ancestors().map(|p| p.to_string()).collect::<Vec<_>>(), ["/", "/a", "/a/b"]);
+}
+
+#[test]
+fn what_a_pattern_matches() {
+    for (text, yes, no) in [
+        ("/a", &["/a", "/a/b", "/a/b/c"][..], &["/", "/ab", "/b/a"][..]),
+        ("exact /a", &["/a"], &["/", "/a/b"]),
+        ("below /a", &["/a/b", "/a/b/c"], &["/", "/a"]),
+        (
+            "/**/.env",
+            &["/.env", "/a/.env", "/a/b/.env", "/a/.env/x", "$W/.env", "$W/a/.env"],
+            &["/", "/a", "/a/.envx", "$W"],
+        ),
+        ("exact /a/**/b", &["/a/b", "/a/x/b", "/a/b/b", "/a/b/x/b"], &["/a", "/a/b/x", "/b"]),
+        ("/a/**", &["/a", "/a/b"], &["/", "/b"]),
+        ("/", &["/", "/a", "$W", "$W/a"], &[]),
+        ("exact /", &["/"], &["/a", "$W"]),
+        ("below /", &["/a", "$W", "$W/a"], &["/"]),
+        ("/*", &["/a", "/a/b", "/.a"], &["/", "$W", "$W/a"]),
+        ("$W/*.c", &["$W/a.c", "$W/a.c/d"], &["$W", "/a.c", "$V/a.c", "$W/a/b.c"]),
+        ("/a/*/c", &["/a/b/c", "/a/b/c/d"], &["/a/c", "/a/b/b/c"]),
+        ("/[!a]", &["/b", "/b/a"], &["/a", "/bb"]),
+        ("exact /**/a/**/b", &["/a/b", "/x/a/b", "/a/x/b", "/a/a/x/b"], &["/b", "/a", "/b/a"]),
+        ("/a except /a/b, exact /a/c", &["/a", "/a/d", "/a/c/x"], &["/a/b", "/a/b/x", "/a/c"]),
+    ] {
+        for yes in yes {
+            assert!(set(text).contains(&path(yes)), "{text} {yes}");
+        }
+        for no in no {
+            assert!(!set(text).contains(&path(no)), "{text} {no}");
+        }
+    }
+}
+
+/// `<` strictly inside, `=` equal, `|` apart, `x` overlapping.
+#[test]
+fn how_two_sets_stand() {
+    for (a, relation, b) in [
+        ("/a", "=", "/a/**"),
+        ("/a", "=", "/a"),
+        ("/a/b", "<", "/a"),
+        ("exact /a", "<", "/a"),
+        ("below /a", "<", "/a"),
+        ("below /a", "|", "exact /a"),
+        ("exact /a, below /a", "=", "/a"),
+        ("below /a", "=", "/a/*"),
+        ("/ab", "|", "/a"),
+        ("/a", "<", "/"),
+        ("$W", "<", "/"),
+        ("$W/a", "<", "/**"),
+        ("$W/a", "<", "$W"),
+        ("$W", "|", "$V"),
+        ("$W", "|", "/a"),
+        ("$W", "<", "below /"),
+        ("$W/.env", "<", "/**/.env"),
+        ("$W/**/.env", "<", "/**/.env"),
+        ("$W", "x", "/**/.env"),
+        ("/**/.env", "<", "/"),
+        ("/a/**/b", "<", "/a"),
+        ("/a/**/b", "x", "/a/c"),
+        ("/a/b", "<", "/a/**/b"),
+        ("/a/**/**/b", "=", "/a/**/b"),
+        ("/a/**/*", "=", "below /a"),
+        ("/a/*/**/b", "<", "/a/**/b"),
+        ("/a/**/*/b", "=", "/a/*/**/b"),
+        ("/**/a/**/a", "<", "/**/a"),
+        ("/a/*.c", "<", "/a/*"),
+        ("/a/*.c", "x", "/a/x*"),
+        ("/a/x*.c", "<", "/a/*.c"),
+        ("/a/x.c", "<", "/a/*.c"),
+        ("/a/*b*", "<", "/a/*"),
+        ("/a/?", "<", "/a/*"),
+        ("/a/??*", "<", "/a/*"),
+        ("/a/?, /a/??*", "=", "/a/*"),
+        ("/a/[bc]", "=", "/a/b, /a/c"),
+        ("/a/[b]", "=", "/a/b"),
+        ("/a/[!b]", "<", "/a/?"),
+        ("exact /a/[!b]", "<", "exact /a/?"),
+        ("exact /a/[!b], exact /a/b", "=", "exact /a/?"),
+        ("/a/é", "<", "/a/?"),
+        ("/a/.*", "<", "/a/*.*"),
+        ("/a except /a/b", "<", "/a"),
+        ("/a except /a/b", "|", "/a/b"),
+        ("/a except /a/b", "x", "/a/*"),
+        ("/a except /a/b", "=", "/a except /a/b/**"),
+        ("/a except /a/b, /a/c", "<", "/a except /a/b"),
+        ("/a/c", "<", "/a except /a/b"),
+        ("/a/b/c", "|", "/a except /a/b"),
+        ("/a except /a/*", "=", "exact /a"),
+        ("/a except /a/?, /a/??*", "=", "exact /a"),
+        ("/a/b except /a/b", "<", "/z"),
+        ("exact /a/[.]", "<", "/z"),
+        ("exact /a/[.x]", "=", "exact /a/x"),
+        ("exact /a/.?", "<", "exact /a/??"),
+        ("exact /a/.[.b]", "=", "exact /a/.b"),
+        ("/**/*.pem, /**/*.key", "<", "/**/*.*"),
+        ("/a/**/b/**/c", "<", "/a/**/c"),
+        ("/a/**/c/**/c", "<", "/a/**/c"),
+        ("exact /**/a", "x", "exact /a/**"),
+        ("/a/*a*b*", "<", "/a/*a*"),
+        ("/a/*ab*", "<", "/a/*a*b*"),
+        ("/a/*a*, /a/*b*", "<", "/a/*"),
+    ] {
+        let (x, y) = (set(a), set(b));
+        let found = match (x.is_subset(&y), y.is_subset(&x), x.overlap(&y)) {
+            (Ok(()), Ok(()), _) => "=",
+            (Ok(()), Err(witness), _) => {
+                assert!(y.contains(&witness) && !x.contains(&witness), "{a} {b}: {witness}");
+                "<"
+            }
+            (Err(_), _, None) => "|",
+            (Err(witness), backwards, Some(common)) => {
+                assert!(backwards.is_err(), "{a} {b} is the wrong way round");
+                assert!(x.contains(&witness) && !y.contains(&witness), "{a} {b}: {witness}");
+                assert!(x.contains(&common) && y.contains(&common), "{a} {b}: {common}");
+                "x"
+            }
+        };
+        assert_eq!(found, relation, "{a} {b}");
+        assert_eq!(x.is_strictly_inside(&y), relation == "<", "{a} {b}");
+        assert_eq!(x.is_inside(&y), relation == "<" || relation == "=", "{a} {b}");
+        assert_eq!(y.is_inside(&x), relation == "=", "{a} {b}");
+    }
+}
+
+#[test]
+fn witnesses_are_short_and_readable() {
+    let outside = |a, b| set(a).is_subset(&set(b)).unwrap_err().to_string();
+    assert_eq!(outside("/a", "/a/b"), "/a");
+    assert_eq!(outside("below /a", "/a/b"), "/a/x");
+    assert_eq!(outside("/a", "exact /a"), "/a/x");
+    assert_eq!(outside("/a/**/.env", "/a/.env"), "/a/x/.env");
+    assert_eq!(outside("/**/.env", "/**/.env except $W/.env"), "$W/.env");
+    assert_eq!(set("/a/*b").overlap(&set("/a/c*")).unwrap().to_string(), "/a/cb");
+    assert_eq!(set("/a/**/x").shortest().unwrap().to_string(), "/a/x");
+    assert!(set("/a/b except /a").is_empty());
+    assert!(PathSet::default().is_empty());
+}
+
+#[test]
+fn many_stars_are_decided() {
+    let hard = set("/**/*a*a*a*a/**/x/**/*b*b*b*b");
+    let whole = set("/**/*a*a*a*/**/*b*b*b*");
+    assert!(hard.is_inside(&whole));
+    assert!(!whole.is_inside(&hard));
+    let ladder: Vec<String> = (0..64).map(|index| format!("/**/*{}?*k{index}", "?".repeat(index % 9))).collect();
+    let but = PathSet { include: vec![pattern("/a")], exclude: ladder.iter().map(|text| pattern(text)).collect() };
+    assert!(but.is_strictly_inside(&set("/a")));
+    assert!(!set("/a").is_inside(&but));
+}
