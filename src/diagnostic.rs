@@ -4,9 +4,11 @@
 //! people is in `render`, for machines in `json`. This module decides nothing about policies.
 
 mod json;
+mod nearest;
 mod render;
 
 pub use json::to_json;
+pub use nearest::nearest;
 pub use render::{Style, render};
 
 use crate::source::Span;

@@ -1,0 +1,59 @@
+//! What is wrong with one token, before it is known where in the file the token stands.
+
+use crate::diagnostic::{Code, Diagnostic};
+use crate::source::Span;
+use std::ops::Range;
+
+/// A complaint about a part of one token's text.
+#[derive(Debug)]
+pub(super) struct Fault {
+    pub code: &'static Code,
+    pub message: String,
+    /// Bytes of the token's text; `None` is all of it.
+    pub range: Option<Range<usize>>,
+    /// The words at the place.
+    pub label: &'static str,
+    pub help: String,
+}
+
+impl Fault {
+    pub fn new(code: &'static Code, message: impl Into<String>, help: impl Into<String>) -> Self {
+        Self { code, message: message.into(), range: None, label: "here", help: help.into() }
+    }
+
+    /// Narrows the place to some bytes of the token.
+    pub fn at(mut self, range: Range<usize>) -> Self {
+        self.range = Some(range);
+        self
+    }
+
+    pub fn label(mut self, label: &'static str) -> Self {
+        self.label = label;
+        self
+    }
+
+    pub fn diagnostic(self, place: Place) -> Diagnostic {
+        let span = self.range.map_or(place.span, |range| place.part(range));
+        Diagnostic::new(self.code, self.message).label(span, self.label).help(self.help)
+    }
+}
+
+/// Where a token stands.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    pub span: Span,
+    /// Whether the text at hand is the one at `span`, byte for byte; if not (quotes, braces), parts of it have no place
+    /// of their own.
+    pub verbatim: bool,
+}
+
+impl Place {
+    /// The bytes `range` of the token, or the whole of it where parts have no place.
+    pub fn part(self, range: Range<usize>) -> Span {
+        if !self.verbatim {
+            return self.span;
+        }
+        let offset = self.span.start as usize;
+        Span::new(self.span.source, offset + range.start..offset + range.end)
+    }
+}

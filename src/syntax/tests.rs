@@ -1,0 +1,31 @@
+//! The syntax as a whole: what is read, what is refused with which words, and that one fault costs one message.
+#![allow(clippy::unwrap_used)]
+
+mod pages;
+mod tokens;
+
+use super::ast::File;
+use super::parse;
+use crate::diagnostic::Diagnostic;
+use crate::source::Sources;
+
+/// Reads a text of its own.
+fn read(text: &str) -> (File, Vec<Diagnostic>) {
+    let mut sources = Sources::default();
+    let id = sources.add("test.policy", text);
+    parse(&sources, id)
+}
+
+/// The diagnostics as `code: message`, for failures that say what happened.
+fn said(diagnostics: &[Diagnostic]) -> Vec<String> {
+    diagnostics.iter().map(|d| format!("{}: {}", d.code.name, d.message)).collect()
+}
+
+const EXAMPLE: &str = include_str!("tests/example.policy");
+
+#[test]
+fn the_example_of_the_language_is_read() {
+    let (file, diagnostics) = read(EXAMPLE);
+    assert_eq!(said(&diagnostics), [] as [String; 0]);
+    assert_eq!(file.statements.len(), 25);
+}
