@@ -44,10 +44,10 @@ pub fn parse(sources: &Sources, source: SourceId) -> (ast::File, Vec<Diagnostic>
     let (file, mut diagnostics) = tree::parse(text, source);
     if !hidden.is_empty() {
         // A character that nobody sees is the whole of what is wrong with its line.
-        let lines: Vec<u32> = hidden.iter().filter_map(Diagnostic::span).map(|span| sources.location(span).line).collect();
-        diagnostics.retain(|other| {
-            other.span().is_none_or(|span| lines.binary_search(&sources.location(span).line).is_err())
-        });
+        let lines: Vec<u32> =
+            hidden.iter().filter_map(Diagnostic::span).map(|span| sources.location(span).line).collect();
+        diagnostics
+            .retain(|other| other.span().is_none_or(|span| lines.binary_search(&sources.location(span).line).is_err()));
         diagnostics.append(&mut hidden);
     }
     diagnostics.sort_by_key(|diagnostic| diagnostic.span().map_or(0, |span| span.start));

@@ -128,7 +128,8 @@ pub(super) fn about(region: &str) -> Complaint {
     let scan = scan(region);
     if let Some(at) = scan.open_quote {
         return Complaint {
-            fault: Fault::new(&codes::SYNTAX, "this `\"` is not closed", "write `\"` at the end of the text").label("opened here"),
+            fault: Fault::new(&codes::SYNTAX, "this `\"` is not closed", "write `\"` at the end of the text")
+                .label("opened here"),
             range: at..at + 1,
         };
     }
@@ -141,7 +142,9 @@ pub(super) fn about(region: &str) -> Complaint {
     let rest = &region[at..];
     let found = found(rest);
     let range = at..at + found.len();
-    let known = |candidates: &mut dyn Iterator<Item = &'static str>| nearest(found, candidates).map(|word| format!("did you mean `{word}`?"));
+    let known = |candidates: &mut dyn Iterator<Item = &'static str>| {
+        nearest(found, candidates).map(|word| format!("did you mean `{word}`?"))
+    };
     let expects = |rule: Rule| breach.expected.contains(&rule);
     let complain = |message: String, help: String| Complaint {
         fault: Fault::new(&codes::SYNTAX, message, help).label(""),
@@ -153,7 +156,8 @@ pub(super) fn about(region: &str) -> Complaint {
         && !(expects(Rule::verb) || expects(Rule::effect) || expects(Rule::answer))
     {
         return Complaint {
-            fault: Fault::new(&codes::SYNTAX, "this `[` is not closed", "write `]` after the last of the list").label("opened here"),
+            fault: Fault::new(&codes::SYNTAX, "this `[` is not closed", "write `]` after the last of the list")
+                .label("opened here"),
             range: open..open + 1,
         };
     }
@@ -163,7 +167,8 @@ pub(super) fn about(region: &str) -> Complaint {
         && region[at..open].chars().all(|c| !c.is_whitespace())
     {
         return Complaint {
-            fault: Fault::new(&codes::SYNTAX, "this `{` is not closed", "write `}` after the last of its alternatives").label("opened here"),
+            fault: Fault::new(&codes::SYNTAX, "this `{` is not closed", "write `}` after the last of its alternatives")
+                .label("opened here"),
             range: open..open + 1,
         };
     }
@@ -207,7 +212,9 @@ pub(super) fn about(region: &str) -> Complaint {
 /// Help for slips that are made often.
 fn special(breach: &Breach, word: &str, found: &str, region: &str, at: usize) -> Option<String> {
     let expects = |rule: Rule| breach.expected.contains(&rule);
-    let is_keyword = is_statement_word(found) || Verb::from_word(found).is_some() || matches!(found, "except" | "because" | "exact" | "below" | "or");
+    let is_keyword = is_statement_word(found)
+        || Verb::from_word(found).is_some()
+        || matches!(found, "except" | "because" | "exact" | "below" | "or");
     if expects(Rule::bare) && is_keyword {
         return Some(if Verb::from_word(found).is_some() && !region[..at].contains('[') {
             format!("write `,` between verbs, or `\"{found}\"` for a target of that name")
@@ -232,7 +239,9 @@ fn special(breach: &Breach, word: &str, found: &str, region: &str, at: usize) ->
         _ if expects(Rule::verb) => {
             Some("write `read`, `write`, `exec`, `connect`, `listen`, `socket`, `env` or `mach`".to_owned())
         }
-        _ if expects(Rule::end) && found.starts_with(',') => Some("write several targets as a list, `[A, B]`".to_owned()),
+        _ if expects(Rule::end) && found.starts_with(',') => {
+            Some("write several targets as a list, `[A, B]`".to_owned())
+        }
         _ if expects(Rule::end) && found.starts_with("\"") => Some("write `because` before a reason".to_owned()),
         _ if expects(Rule::end) && is_statement_word(found) => Some("write one statement a line".to_owned()),
         _ if expects(Rule::end) && word != "expect" && matches!(word, "allow" | "deny" | "forbid") => {
@@ -267,7 +276,9 @@ fn expectation(rules: &[Rule], before: &str, word: &str) -> String {
     let mut nouns: Vec<&str> = Vec::new();
     for rule in rules {
         // Where a target can stand, the words that can stand before or inside one say nothing more.
-        if matches!(rule, Rule::reach | Rule::string | Rule::list | Rule::v6) && rules.iter().any(|rule| matches!(rule, Rule::bare | Rule::target)) {
+        if matches!(rule, Rule::reach | Rule::string | Rule::list | Rule::v6)
+            && rules.iter().any(|rule| matches!(rule, Rule::bare | Rule::target))
+        {
             continue;
         }
         let noun = match (rule, verb) {

@@ -1,2 +1,4 @@
 //! placeholder
-pub(super) fn format(text: &str) -> String { text.to_owned() }
+pub(super) fn format(text: &str) -> String {
+    text.to_owned()
+}

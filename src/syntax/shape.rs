@@ -133,7 +133,11 @@ fn plain(text: &str, reach: Option<Reach>, kind: Kind, place: Place) -> Result<S
 }
 
 fn empty(kind: Kind) -> Fault {
-    Fault::new(&codes::TOKEN, format!("expected {}, found an empty text", kind.expected()), "write the target, or take it out")
+    Fault::new(
+        &codes::TOKEN,
+        format!("expected {}, found an empty text", kind.expected()),
+        "write the target, or take it out",
+    )
 }
 
 /// From a `variable` pair.
@@ -167,7 +171,8 @@ fn variable_fault(text: &str, suffix: &str) -> Fault {
             format!("write `${name}`"),
         );
     }
-    let after = text[1..].trim_start_matches("env.").trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
+    let after =
+        text[1..].trim_start_matches("env.").trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
     let head = &text[..text.len() - after.len()];
     if head.len() == 1 || head == "$env." {
         return Fault::new(

@@ -177,7 +177,8 @@ impl Reader {
         if let Some(because) = &because
             && because.value.trim().is_empty()
         {
-            let fault = Fault::new(&codes::SYNTAX, "`because` gives no reason", "write the reason, or take `because` out");
+            let fault =
+                Fault::new(&codes::SYNTAX, "`because` gives no reason", "write the reason, or take `because` out");
             self.complain(fault, because.span);
         }
         Some(StatementKind::Rule(RuleNode { effect: effect?, verbs, targets, except, because }))

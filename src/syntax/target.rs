@@ -185,8 +185,7 @@ fn unfit(shape: &Shape, text: &str, role: Role<'_>) -> Option<Fault> {
             format!("write the ports, as in `{text}:443`, or `{text}:*` for all"),
         )),
         (
-            Shape::Address(AddressShape { ports: Some(_), .. })
-            | Shape::Variable(VariableShape { ports: Some(_), .. }),
+            Shape::Address(AddressShape { ports: Some(_), .. }) | Shape::Variable(VariableShape { ports: Some(_), .. }),
             Role::Except { .. },
         ) => Some(ports_in_except(text)),
         (Shape::Host(host), Role::Except { .. }) if host.ports.is_some() => Some(ports_in_except(text)),

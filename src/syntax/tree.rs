@@ -179,7 +179,8 @@ impl Tree<'_> {
             format!("write `srt {VERSION}` as its first statement"),
         )
         .label("before this");
-        let first_line = span.range().end.min(span.range().start + self.text[span.range()].find('\n').unwrap_or(usize::MAX));
+        let first_line =
+            span.range().end.min(span.range().start + self.text[span.range()].find('\n').unwrap_or(usize::MAX));
         self.reader.complain(fault, Span::new(span.source, span.range().start..first_line));
     }
 
@@ -306,7 +307,8 @@ impl Tree<'_> {
             }
             let line = next.as_str();
             let word = complaint::first_word(line);
-            let deeper = self.indent(next.as_span().start()) > indent && self.text[end..next.as_span().start()].matches('\n').count() == 1;
+            let deeper = self.indent(next.as_span().start()) > indent
+                && self.text[end..next.as_span().start()].matches('\n').count() == 1;
             let continues = matches!(word, "except" | "because");
             let ours = open || deeper || continues || line.starts_with([']', ',', ')']);
             if !ours || complaint::is_statement_word(word) || line.starts_with('}') {

@@ -100,9 +100,9 @@ pub(super) fn prefix(address: IpAddr, text: &str) -> Result<u8, Fault> {
         IpAddr::V4(address) => {
             IpAddr::V4(Ipv4Addr::from(u32::from(address) & u32::MAX.checked_shl(32 - u32::from(length)).unwrap_or(0)))
         }
-        IpAddr::V6(address) => {
-            IpAddr::V6(Ipv6Addr::from(u128::from(address) & u128::MAX.checked_shl(128 - u32::from(length)).unwrap_or(0)))
-        }
+        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from(
+            u128::from(address) & u128::MAX.checked_shl(128 - u32::from(length)).unwrap_or(0),
+        )),
     };
     if network != address {
         let network = if network.is_ipv6() { format!("[{network}]") } else { network.to_string() };

@@ -14,7 +14,8 @@ const MOST_ANY_RUN: usize = 4;
 pub(super) fn name(text: &str, kind: Kind) -> Result<Shape, Fault> {
     let expected = kind.expected();
     let pairs = read(Rule::name, text).map_err(|breach| {
-        Fault::new(&codes::TOKEN, format!("expected {expected}, found `{text}`"), "write the name").at(breach.at..text.len())
+        Fault::new(&codes::TOKEN, format!("expected {expected}, found `{text}`"), "write the name")
+            .at(breach.at..text.len())
     })?;
     let mut pieces = Vec::new();
     let mut runs = 0;
@@ -22,7 +23,11 @@ pub(super) fn name(text: &str, kind: Kind) -> Result<Shape, Fault> {
         let range = part.as_span().start()..part.as_span().end();
         match part.as_rule() {
             Rule::variable => {
-                return Ok(Shape::Variable(VariableShape { variable: variable(part)?, reach: Reach::Tree, ports: None }));
+                return Ok(Shape::Variable(VariableShape {
+                    variable: variable(part)?,
+                    reach: Reach::Tree,
+                    ports: None,
+                }));
             }
             Rule::stars if kind == Kind::Service => {
                 return Err(Fault::new(

@@ -267,5 +267,9 @@ fn fault(text: &str, kind: Kind, breach: &Breach) -> Fault {
         };
         return Fault::new(&codes::PORTS, format!("expected ports, found `{rest}`"), known).at(at..text.len());
     }
-    Fault::new(&codes::HOST, format!("expected {expected}, found `{text}`"), "write it as in `example.com` or `10.0.0.7:5432`")
+    Fault::new(
+        &codes::HOST,
+        format!("expected {expected}, found `{text}`"),
+        "write it as in `example.com` or `10.0.0.7:5432`",
+    )
 }

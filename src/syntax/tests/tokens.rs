@@ -285,7 +285,9 @@ fn tokens() {
             let shapes: Vec<String> = file
                 .statements
                 .iter()
-                .filter_map(|s| if let StatementKind::Rule(rule) = &s.kind { Some(spelled(&rule.targets)) } else { None })
+                .filter_map(
+                    |s| if let StatementKind::Rule(rule) = &s.kind { Some(spelled(&rule.targets)) } else { None },
+                )
                 .collect();
             wrong.push(format!("{line}\n   {got:?} {shapes:?}"));
         }
