@@ -14,5 +14,5 @@ pub use access::Access;
 pub use decide::{Verdict, Why, decide, more_specific};
 pub use facts::{Facts, LinkFact, MountFact, Node, NodeKind};
 pub use policy::{
-    BoundPolicy, Expect, LimitValue, Origin, Policy, Rule, RuleId, Setting, Subject, Suppression, Within,
+    Assume, BoundPolicy, Expect, LimitValue, Origin, Policy, Rule, RuleId, Setting, Subject, Suppression, Unset, Within,
 };

@@ -25,6 +25,7 @@ pub struct Policy {
     pub limits: BTreeMap<LimitKind, LimitValue>,
     pub expects: Vec<Expect>,
     pub withins: Vec<Within>,
+    pub assumes: Vec<Assume>,
     pub suppressions: Vec<Suppression>,
     /// The machine; empty until bound.
     pub facts: Facts,
@@ -67,9 +68,22 @@ pub struct Rule {
     pub verb: Verb,
     pub subject: Subject,
     pub because: Option<String>,
+    /// What becomes of the rule where a variable of its targets has no value.
+    pub unset: Unset,
     /// The target that this rule came from, in the text; the statement around it for an expanded list.
     pub span: Span,
     pub origin: Origin,
+}
+
+/// What a variable without a value means to the target that uses it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unset {
+    /// Nothing was said: an error.
+    Refuse,
+    /// `$env.X?`: the allow, or the expectation, is dropped, with a note.
+    Drop,
+    /// `$env.X or TARGET`: the set is this one instead.
+    Instead(Subject),
 }
 
 /// What a rule is about; the variant follows from its verb.
@@ -110,6 +124,18 @@ pub struct Expect {
     pub allow: bool,
     pub verb: Verb,
     pub subject: Subject,
+    pub unset: Unset,
+    pub span: Span,
+}
+
+/// `assume $X inside|outside TARGETS`: what may be counted on where the value of `$X` is not known.
+#[derive(Debug, Clone)]
+pub struct Assume {
+    /// Without `$`.
+    pub variable: String,
+    /// Inside the set; else the whole tree at the value is apart from it.
+    pub inside: bool,
+    pub paths: PathSet,
     pub span: Span,
 }
 
