@@ -78,6 +78,10 @@ pub enum Reach {
     Below,
 }
 
+/// The variables that are built in, without `$`. They stay symbolic until a machine gives them a value; so do those
+/// that start with `env.`.
+pub const BUILT_IN: &[&str] = &["HOME", "WORKSPACE", "TMP", "GIT_COMMON_DIR", "CONFIG", "CACHE", "DATA", "RUNTIME"];
+
 /// Gives each variant its word, both ways.
 macro_rules! words {
     ($type:ident: $($variant:ident = $word:literal),+) => {
