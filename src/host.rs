@@ -3,6 +3,16 @@
 //!
 //! Only looks; nothing is changed here.
 
+mod address;
+#[cfg(unix)]
+mod git;
+pub mod listing;
+mod mountinfo;
+#[cfg(unix)]
+pub mod real;
+
+pub use listing::{Listing, nominal};
+
 use crate::ir::{MountFact, Node};
 use crate::sets::path::AbsPath;
 use std::io;
