@@ -3,12 +3,30 @@
 //!
 //! Reads the used files through [`Files`] and nothing else.
 
+mod codes;
+mod literal;
+mod load;
+mod loopback;
+mod scope;
+mod statement;
+mod std;
+mod subject;
+mod table;
+mod target;
+#[cfg(test)]
+mod tests;
+
+pub use codes::CODES;
+
+/// The embedded modules, by name: `(NAME, text)` of each `std/NAME`.
+pub use std::MODULES as STD;
+
 use crate::diagnostic::Diagnostic;
-use crate::ir::Policy;
-use crate::source::{SourceId, Sources};
-use crate::vocabulary::System;
-use std::collections::BTreeMap;
-use std::io;
+use crate::ir::{Facts, Origin, Policy, Setting};
+use crate::source::{SourceId, Sources, Span};
+use crate::vocabulary::{BUILT_IN, Effect, System};
+use ::std::collections::{BTreeMap, BTreeSet};
+use ::std::{io, mem};
 
 /// Where used files come from.
 pub trait Files {
@@ -43,6 +61,82 @@ pub fn resolve(
     files: &dyn Files,
     options: &Options,
 ) -> (Option<Policy>, Vec<Diagnostic>) {
-    let _ = (given, sources, files, options);
-    todo!()
+    let mut diagnostics = Vec::new();
+    for name in options.defines.keys() {
+        if BUILT_IN.contains(&name.as_str()) || name == "env" || name.starts_with("env.") {
+            let message = format!("`--define {name}` names a built-in variable");
+            let diagnostic = Diagnostic::new(&codes::INVALID_VARIABLE, message);
+            diagnostics.push(diagnostic.help("choose another name; the workspace is given by `--workspace`"));
+        }
+    }
+    let mut loader = load::Loader::new(sources, files, options);
+    loader.load(given);
+    diagnostics.append(&mut loader.diagnostics);
+    let loaded = mem::take(&mut loader.loaded);
+    let mut tables = table::Tables { loader: &mut loader };
+    let mut policy = empty(options.system, &loaded);
+    let mut unused: BTreeSet<&str> = options.defines.keys().map(String::as_str).collect();
+    let mut reads = Vec::new();
+    for file in &loaded {
+        let name = tables.loader.sources.get(file.source).name().to_owned();
+        let scope = scope::Scope::new(&file.tree, options, &mut diagnostics);
+        let before = reads.len();
+        let mut adder = statement::Adder {
+            policy: &mut policy,
+            options,
+            origin: file.origin,
+            scope,
+            tables: &mut tables,
+            diagnostics: &mut diagnostics,
+            reads: &mut reads,
+        };
+        adder.file(file, &name);
+        unused.retain(|name| !adder.scope.uses(name));
+        if file.origin == Origin::Given && reads.len() == before {
+            diagnostics.push(missing_default(file, &name));
+        }
+    }
+    for name in unused {
+        let message = format!("nothing uses `--define {name}`");
+        let diagnostic = Diagnostic::new(&codes::UNUSED_VARIABLE, message);
+        diagnostics.push(diagnostic.help(format!("write `${name}` in a rule, or take it out")));
+    }
+    loopback::check(&policy, &mut diagnostics);
+    // `deny` wins; without any, the policy is as closed as it can be and must not be used.
+    let deny = reads.iter().position(|read| read.value != Effect::Allow);
+    match reads.into_iter().nth(deny.unwrap_or(0)) {
+        Some(read) => {
+            policy.default_read = read;
+            (Some(policy), diagnostics)
+        }
+        None => (None, diagnostics),
+    }
+}
+
+fn empty(system: System, loaded: &[load::Loaded]) -> Policy {
+    let (expects, withins, assumes) = (Vec::new(), Vec::new(), Vec::new());
+    let nowhere = loaded.first().map_or_else(|| Sources::default().add("", ""), |file| file.source);
+    Policy {
+        system,
+        rules: Vec::new(),
+        default_read: Setting { value: Effect::Deny, span: Span::new(nowhere, 0..0) },
+        default_env: None,
+        set: BTreeMap::new(),
+        limits: BTreeMap::new(),
+        expects,
+        withins,
+        assumes,
+        suppressions: Vec::new(),
+        facts: Facts::default(),
+    }
+}
+
+fn missing_default(file: &load::Loaded, name: &str) -> Diagnostic {
+    let message = format!("`{name}` does not say what a read is that no rule matches");
+    let diagnostic = Diagnostic::new(&codes::MISSING_DEFAULT, message);
+    let diagnostic = match file.tree.statements.first() {
+        Some(first) => diagnostic.label(first.span, "a policy that is given to a command"),
+        None => diagnostic,
+    };
+    diagnostic.help("add `default read deny` (or `allow`) after the `use` statements")
 }

@@ -1,0 +1,300 @@
+//! The findings `resolve` raises. Each doc comment is the finding's page in the book.
+
+crate::codes! {
+    /// # `include`
+    ///
+    /// ## What it says
+    /// A `use` (or a `lines(…)`) names a file that can't be taken in: it is missing or unreadable, the chain of uses
+    /// comes back to where it started or is deeper than 16, or `std/` has no module of that name.
+    ///
+    /// ## Why
+    /// A policy without one of its parts is another policy; nothing runs under it.
+    ///
+    /// ## Example
+    /// ```policy
+    /// srt 1
+    /// use std/sytem
+    /// default read deny
+    /// ```
+    ///
+    /// ## Use instead
+    /// ```policy
+    /// srt 1
+    /// use std/system
+    /// default read deny
+    /// ```
+    pub INCLUDE = "include", Error;
+
+    /// # `writable-include`
+    ///
+    /// ## What it says
+    /// A used file, or a directory on the way to it, may be changed by someone other than you and the system's owner.
+    ///
+    /// ## Why
+    /// Who can change a part of the policy decides what the policy allows.
+    ///
+    /// ## Example
+    /// A file with mode 0666, here named without its mode:
+    ///
+    /// `use "shared.policy"`
+    ///
+    /// ## Use instead
+    /// `chmod go-w shared.policy`, or keep the file in a directory of your own.
+    pub WRITABLE_INCLUDE = "writable-include", Error;
+
+    /// # `unknown-variable`
+    ///
+    /// ## What it says
+    /// A `$NAME` is neither built in, nor a `let` of the same file, nor given by `--define`, nor named by an `assume`.
+    ///
+    /// ## Why
+    /// A variable without a meaning would make the rule match nothing, silently. A `let` of a used file is known in
+    /// that file alone, so that two files can't change each other's names.
+    ///
+    /// ## Example
+    /// ```policy
+    /// srt 1
+    /// default read deny
+    /// allow write $WORKSPCE
+    /// ```
+    ///
+    /// ## Use instead
+    /// ```policy
+    /// srt 1
+    /// default read deny
+    /// allow write $WORKSPACE
+    /// ```
+    pub UNKNOWN_VARIABLE = "unknown-variable", Error;
+
+    /// # `invalid-variable`
+    ///
+    /// ## What it says
+    /// A variable is defined or used in a way that has no meaning: a `let` with the name of a built-in, defined twice,
+    /// or in terms of itself; a suffix after a list or a pattern; `?` where dropping the rule would permit more; a value
+    /// that is not one literal.
+    ///
+    /// ## Why
+    /// Each of these could be read in two ways, and one of the two would permit more than the other.
+    ///
+    /// ## Example
+    /// ```policy
+    /// srt 1
+    /// default read deny
+    /// let HOME = /srv/agent
+    /// allow read $HOME
+    /// ```
+    ///
+    /// ## Use instead
+    /// ```policy
+    /// srt 1
+    /// default read deny
+    /// let agent = /srv/agent
+    /// allow read $agent
+    /// ```
+    pub INVALID_VARIABLE = "invalid-variable", Error;
+
+    /// # `unused-variable`
+    ///
+    /// ## What it says
+    /// A `let` of this file, or a `--define`, is used by no statement.
+    ///
+    /// ## Why
+    /// Most often a rule was meant to use it and names something else.
+    ///
+    /// ## Example
+    /// ```policy
+    /// srt 1
+    /// default read deny
+    /// let llm = [api.example.com]
+    /// allow connect api.example.org
+    /// ```
+    ///
+    /// ## Use instead
+    /// ```policy
+    /// srt 1
+    /// default read deny
+    /// let llm = [api.example.com]
+    /// allow connect $llm
+    /// ```
+    pub UNUSED_VARIABLE = "unused-variable", Warning;
+
+    /// # `list-file`
+    ///
+    /// ## What it says
+    /// A line of the file that `lines(…)` names is not one literal path, host, `*.` host or address, or is of another
+    /// kind than the lines before it.
+    ///
+    /// ## Why
+    /// Such files are tables with a million lines: they hold plain names, and every line counts.
+    ///
+    /// ## Example
+    /// A line `/srv/*/secret` in a list of paths.
+    ///
+    /// ## Use instead
+    /// A rule of the policy for each pattern:
+    /// ```policy
+    /// srt 1
+    /// default read deny
+    /// deny read /srv/*/secret
+    /// ```
+    pub LIST_FILE = "list-file", Error;
+
+    /// # `missing-default`
+    ///
+    /// ## What it says
+    /// A policy that was given to a command does not say what a read is that no rule matches.
+    ///
+    /// ## Why
+    /// Both answers are common, and guessing one surprises whoever meant the other. Where several policies are given,
+    /// `deny` wins.
+    ///
+    /// ## Example
+    /// ```policy
+    /// srt 1
+    /// allow write $WORKSPACE
+    /// ```
+    ///
+    /// ## Use instead
+    /// ```policy
+    /// srt 1
+    /// default read deny
+    /// allow write $WORKSPACE
+    /// ```
+    pub MISSING_DEFAULT = "missing-default", Error;
+
+    /// # `target-kind`
+    ///
+    /// ## What it says
+    /// A target is of another kind than its verb takes, or an `except` of another kind than the rule's own targets.
+    ///
+    /// ## Why
+    /// An address taken from a set of names, or a host from a set of addresses, takes nothing: the exception would have
+    /// no effect.
+    ///
+    /// ## Example
+    /// ```policy
+    /// srt 1
+    /// default read deny
+    /// allow connect 10.0.0.0/8:443 except db.example.com
+    /// ```
+    ///
+    /// ## Use instead
+    /// ```policy
+    /// srt 1
+    /// default read deny
+    /// allow connect 10.0.0.0/8:443 except 10.0.0.7
+    /// ```
+    pub TARGET_KIND = "target-kind", Error;
+
+    /// # `target-ports`
+    ///
+    /// ## What it says
+    /// An `allow` of an address names no ports, or an `except` names some.
+    ///
+    /// ## Why
+    /// A name without ports means the web's, 80 and 443. An address says nothing about what is served there, so the
+    /// ports have to be named. An `except` takes hosts or addresses out of the rule, on every port that the rule has.
+    ///
+    /// ## Example
+    /// ```policy
+    /// srt 1
+    /// default read deny
+    /// allow connect 10.20.0.7
+    /// ```
+    ///
+    /// ## Use instead
+    /// ```policy
+    /// srt 1
+    /// default read deny
+    /// allow connect 10.20.0.7:5432
+    /// ```
+    pub TARGET_PORTS = "target-ports", Error;
+
+    /// # `except-limit`
+    ///
+    /// ## What it says
+    /// An `except` holds more than 64 targets that are not literal.
+    ///
+    /// ## Why
+    /// Up to there it can always be decided which of two rules is the more specific one.
+    ///
+    /// ## Example
+    /// An `except $list` where the list holds 65 patterns.
+    ///
+    /// ## Use instead
+    /// Literal targets, of which there may be any number, or several rules.
+    pub EXCEPT_LIMIT = "except-limit", Error;
+
+    /// # `abstract-socket`
+    ///
+    /// ## What it says
+    /// An `allow socket` names an abstract unix socket (`@NAME`).
+    ///
+    /// ## Why
+    /// Abstract sockets have no owner and no mode; the notation is reserved, and connecting to one is always denied.
+    ///
+    /// ## Example
+    /// ```policy
+    /// srt 1
+    /// default read deny
+    /// allow socket @bus
+    /// ```
+    ///
+    /// ## Use instead
+    /// ```policy
+    /// srt 1
+    /// default read deny
+    /// allow socket /run/user/1000/bus
+    /// ```
+    pub ABSTRACT_SOCKET = "abstract-socket", Error;
+
+    /// # `set-conflict`
+    ///
+    /// ## What it says
+    /// Two `set` statements give one environment variable different values.
+    ///
+    /// ## Why
+    /// Order never changes what a policy means, so neither can win.
+    ///
+    /// ## Example
+    /// ```policy
+    /// srt 1
+    /// default read deny
+    /// set CI=1
+    /// set CI=true
+    /// ```
+    ///
+    /// ## Use instead
+    /// ```policy
+    /// srt 1
+    /// default read deny
+    /// set CI=1
+    /// ```
+    pub SET_CONFLICT = "set-conflict", Error;
+
+    /// # `loopback-conflict`
+    ///
+    /// ## What it says
+    /// An `allow connect` and an `allow listen` meet on a loopback address and port.
+    ///
+    /// ## Why
+    /// Addresses are the host's: connecting there reaches the host's service, listening there publishes the command's.
+    /// One port can't be both.
+    ///
+    /// ## Example
+    /// ```policy
+    /// srt 1
+    /// default read deny
+    /// allow connect 127.0.0.1:3000
+    /// allow listen  127.0.0.1:3000
+    /// ```
+    ///
+    /// ## Use instead
+    /// ```policy
+    /// srt 1
+    /// default read deny
+    /// allow connect 127.0.0.1:5432
+    /// allow listen  127.0.0.1:3000
+    /// ```
+    pub LOOPBACK_CONFLICT = "loopback-conflict", Error;
+}

@@ -1,0 +1,129 @@
+//! `lines("FILE")`: a table beside the policy, one plain entry a line, one kind a file. However long, it is one set.
+
+use super::codes::LIST_FILE;
+use super::literal;
+use super::load::Loader;
+use super::target::Item;
+use crate::diagnostic::Diagnostic;
+use crate::sets::{host, path};
+use crate::source::Span;
+use crate::syntax::ast;
+use std::net::IpAddr;
+
+/// After so many lines that are wrong the rest is not looked at.
+const FAULTS: usize = 20;
+
+/// Reads the tables of one compilation.
+pub(super) struct Tables<'l, 'w> {
+    pub loader: &'l mut Loader<'w>,
+}
+
+#[derive(Default)]
+struct Entries {
+    paths: Vec<path::Pattern>,
+    hosts: Vec<host::Pattern>,
+    addresses: Vec<(IpAddr, u8)>,
+}
+
+impl Tables<'_, '_> {
+    /// The table a `let` names; what is wrong with the file or a line of it is said.
+    pub fn read(&mut self, file: &ast::Spanned<String>, diagnostics: &mut Vec<Diagnostic>) -> Option<Item> {
+        let found = self.loader.table(file, file.span.source);
+        diagnostics.append(&mut self.loader.diagnostics);
+        let (name, text) = found?;
+        let source = self.loader.sources.add(name.clone(), text.as_str());
+        let mut entries = Entries::default();
+        let mut faults = 0;
+        let mut start = 0;
+        for line in text.split('\n') {
+            let at = start;
+            start += line.len() + 1;
+            let entry = line.trim();
+            if entry.is_empty() || entry.starts_with('#') {
+                continue;
+            }
+            if let Err(why) = entries.add(entry) {
+                faults += 1;
+                if faults > FAULTS {
+                    break;
+                }
+                let at = at + (line.len() - line.trim_start().len());
+                let span = Span::new(source, at..at + entry.len());
+                let diagnostic = Diagnostic::new(&LIST_FILE, format!("`{entry}` {why}"));
+                let diagnostic = diagnostic.label(span, "this line").label(file.span, "the table is named here");
+                diagnostics.push(diagnostic.help("write one literal path, host, `*.` host or address a line"));
+            }
+        }
+        if faults > 0 {
+            return None;
+        }
+        match entries {
+            Entries { paths, .. } if !paths.is_empty() => Some(Item::Paths(paths)),
+            Entries { hosts, .. } if !hosts.is_empty() => Some(Item::Hosts(hosts)),
+            Entries { addresses, .. } if !addresses.is_empty() => Some(Item::Addresses(addresses)),
+            Entries { .. } => {
+                let diagnostic = Diagnostic::new(&LIST_FILE, format!("`{name}` holds no entry"));
+                let diagnostic = diagnostic.label(file.span, "named here");
+                diagnostics.push(diagnostic.help("write one literal path, host, `*.` host or address a line"));
+                None
+            }
+        }
+    }
+}
+
+impl Entries {
+    fn add(&mut self, entry: &str) -> Result<(), String> {
+        if entry.starts_with(['/', '~', '$']) {
+            self.only(self.hosts.is_empty() && self.addresses.is_empty(), "a path")?;
+            self.paths.push(if let Some(below) = entry.strip_prefix("$WORKSPACE/") {
+                let mut pattern = literal::path(&format!("/{below}"))?;
+                pattern.start = path::Start::Variable("WORKSPACE".to_owned());
+                pattern
+            } else {
+                literal::path(entry)?
+            });
+        } else if let Some((address, prefix)) = address(entry)? {
+            self.only(self.hosts.is_empty() && self.paths.is_empty(), "an address")?;
+            self.addresses.push((address, prefix));
+        } else {
+            self.only(self.paths.is_empty() && self.addresses.is_empty(), "a host name")?;
+            self.hosts.push(host(entry)?);
+        }
+        Ok(())
+    }
+
+    fn only(&self, fits: bool, noun: &str) -> Result<(), String> {
+        let before = match self {
+            Entries { paths, .. } if !paths.is_empty() => "a path",
+            Entries { hosts, .. } if !hosts.is_empty() => "a host name",
+            Entries { .. } => "an address",
+        };
+        if fits { Ok(()) } else { Err(format!("is {noun}, and the line before it is {before}")) }
+    }
+}
+
+/// An address or a CIDR without host bits.
+fn address(entry: &str) -> Result<Option<(IpAddr, u8)>, String> {
+    let (text, prefix) = match entry.split_once('/') {
+        Some((text, prefix)) => (text, Some(prefix)),
+        None => (entry, None),
+    };
+    let text = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+    let Ok(address) = text.parse::<IpAddr>() else { return Ok(None) };
+    let width = literal::width(address);
+    let Some(prefix) = prefix else { return Ok(Some((address, width))) };
+    let prefix = prefix.parse::<u8>().ok().filter(|prefix| *prefix <= width);
+    let prefix = prefix.ok_or_else(|| format!("has a length that is not 0 to {width}"))?;
+    let host_bits = match address {
+        IpAddr::V4(v4) => u64::from(v4.to_bits().checked_shl(u32::from(prefix)).unwrap_or(0)) != 0,
+        IpAddr::V6(v6) => v6.to_bits().checked_shl(u32::from(prefix)).unwrap_or(0) != 0,
+    };
+    if host_bits { Err("has bits set after its length".to_owned()) } else { Ok(Some((address, prefix))) }
+}
+
+fn host(entry: &str) -> Result<host::Pattern, String> {
+    match literal::host(entry)? {
+        Item::Host(pattern, _) => Ok(pattern),
+        _ => Err("is this machine itself: name it in the policy".to_owned()),
+    }
+}
