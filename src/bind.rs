@@ -4,12 +4,61 @@
 //! What a rule's set *is* changes in two ways only: variables become their values, and link aliases are added.
 //! Expansions of globs are facts beside the rules.
 
-use crate::diagnostic::Diagnostic;
+mod codes;
+mod link;
+mod node;
+mod place;
+mod private;
+#[cfg(test)]
+mod tests;
+mod track;
+mod variable;
+mod walk;
+
+pub use codes::CODES;
+
+use crate::diagnostic::{Diagnostic, any_error};
 use crate::host::Host;
-use crate::ir::{BoundPolicy, Policy};
+use crate::ir::{BoundPolicy, Facts, Policy};
+use crate::sets::path::AbsPath;
+use crate::vocabulary::System;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Binds a policy to a machine. A bound policy must not be used if one of the diagnostics is an error.
 pub fn bind(policy: Policy, host: &dyn Host) -> (Option<BoundPolicy>, Vec<Diagnostic>) {
-    let _ = (policy, host);
-    todo!()
+    let mut policy = policy;
+    let mut diagnostics = Vec::new();
+    let mut values = variable::settle(&mut policy, host, &mut diagnostics);
+    let own = match policy.system {
+        System::Linux => vec![AbsPath::root().join("proc"), AbsPath::root().join("dev")],
+        System::Macos | System::Windows => Vec::new(),
+    };
+    let mut links = link::Links::new(host, own);
+    variable::judge(&policy, &values, &mut links, &mut diagnostics);
+    if any_error(&diagnostics) {
+        return (None, diagnostics);
+    }
+    let private = private::place(&policy, &values, &mut links);
+    let mut placer = place::Placer {
+        values: &values,
+        links: &mut links,
+        private: &private,
+        diagnostics: &mut diagnostics,
+        through: BTreeMap::new(),
+        faulty: BTreeSet::new(),
+    };
+    placer.policy(&mut policy);
+    placer.judge_links(&policy);
+    let expansions = walk::walk(&policy, host, &links, &private, &mut diagnostics).expansions;
+    let matched: Vec<AbsPath> = expansions.iter().map(|(_, place)| place.clone()).collect();
+    values.insert("TMP".to_owned(), private.place.to_string());
+    policy.facts = Facts {
+        variables: values,
+        nodes: node::named(&policy, &matched, &private, &mut links),
+        links: links.facts(),
+        mounts: node::aliases(host),
+        expansions,
+        own_addresses: host.addresses().to_vec(),
+    };
+    (Some(BoundPolicy(policy)), diagnostics)
 }

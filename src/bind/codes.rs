@@ -1,0 +1,144 @@
+//! The findings `bind` raises. Each doc comment is the finding's page in the book.
+
+crate::codes! {
+    /// # `unset-variable`
+    ///
+    /// ## What it says
+    /// A rule uses a variable that has no value on this machine.
+    ///
+    /// ## Why
+    /// Without a value the rule would match nothing: an `allow` would do nothing, a `deny` would deny nothing.
+    ///
+    /// ## Example
+    /// A socket of an agent that may not run (this is found when the policy meets a machine):
+    /// ```policy
+    /// srt 1
+    /// default read deny
+    /// allow socket $env.SSH_AUTH_SOCK
+    /// ```
+    ///
+    /// ## Use instead
+    /// `?` drops an `allow` where the variable is unset; `or` gives another target.
+    /// ```policy
+    /// srt 1
+    /// default read deny
+    /// allow socket $env.SSH_AUTH_SOCK?
+    /// ```
+    pub UNSET_VARIABLE = "unset-variable", Error;
+
+    /// # `variable-value`
+    ///
+    /// ## What it says
+    /// A variable's value is not one literal, absolute, normalised path (or host), or lies where the policy may assume
+    /// that it does not: `$HOME` is `/`; `$WORKSPACE` is `/`, `$HOME`, above it, or in a dot-directory of it; an
+    /// `assume` does not hold.
+    ///
+    /// ## Why
+    /// What was proved about the policy was proved under these assumptions. A workspace that is the home directory
+    /// would make a rule for the workspace a rule for everything you own.
+    ///
+    /// ## Example
+    /// `cd ~ && srt run --policy agent.policy -- agent`, where the policy holds
+    /// ```policy
+    /// srt 1
+    /// default read deny
+    /// allow write $WORKSPACE
+    /// ```
+    ///
+    /// ## Use instead
+    /// Start in a project's directory, or give `--workspace DIRECTORY`.
+    pub VARIABLE_VALUE = "variable-value", Error;
+
+    /// # `dropped-rule`
+    ///
+    /// ## What it says
+    /// A rule or expectation with `?` is left out here, since its variable has no value.
+    ///
+    /// ## Why
+    /// That is what `?` asks for; it is said so that a missing permission can be explained.
+    ///
+    /// ## Example
+    /// `allow socket $env.SSH_AUTH_SOCK?` where no agent runs.
+    ///
+    /// ## Use instead
+    /// Set the variable, or give another target by `or`.
+    pub DROPPED_RULE = "dropped-rule", Note;
+
+    /// # `link-in-writable`
+    ///
+    /// ## What it says
+    /// A target leads through a symbolic link that lies in a place this policy makes writable.
+    ///
+    /// ## Why
+    /// The command can put another link there. One run replaces `build` by a link to `../secret`; the next run, which is
+    /// allowed to write `build/out`, writes into it. Such a link is never followed.
+    ///
+    /// ## Example
+    /// `allow write $WORKSPACE` with `allow write $WORKSPACE/build/out`, where `build` is a link.
+    ///
+    /// ## Use instead
+    /// The place that the link leads to, by its own name; or make the directory that holds the link unwritable:
+    /// ```policy
+    /// srt 1
+    /// default read deny
+    /// allow write $WORKSPACE/src
+    /// allow write /data/build/out
+    /// ```
+    pub LINK_IN_WRITABLE = "link-in-writable", Error;
+
+    /// # `link-loop`
+    ///
+    /// ## What it says
+    /// A target leads through symbolic links that never end, or through a directory that can't be looked into.
+    ///
+    /// ## Why
+    /// Where it leads can't be known, so neither can what the rule governs.
+    ///
+    /// ## Example
+    /// `allow read /srv/a` where `/srv/a` is a link to `/srv/b`, and that one a link to `/srv/a`.
+    ///
+    /// ## Use instead
+    /// The place that was meant, or mend the links.
+    pub LINK_LOOP = "link-loop", Error;
+
+    /// # `unanchored-glob`
+    ///
+    /// ## What it says
+    /// To hold a pattern, every name on the disk has to be looked at when the sandbox starts.
+    ///
+    /// ## Why
+    /// On Linux a pattern over what exists is held by finding what it matches. `**/.env` under `default read allow`
+    /// matches anywhere. Past four million names the start is refused.
+    ///
+    /// ## Example
+    /// This is found when the policy meets a machine:
+    /// ```policy
+    /// srt 1
+    /// default read allow
+    /// deny read **/.env
+    /// ```
+    ///
+    /// ## Use instead
+    /// ```policy
+    /// srt 1
+    /// default read allow
+    /// deny read $WORKSPACE/**/.env
+    /// ```
+    pub UNANCHORED_GLOB = "unanchored-glob", Warning;
+
+    /// # `unlisted-directory`
+    ///
+    /// ## What it says
+    /// A directory that a pattern reaches could not be listed.
+    ///
+    /// ## Why
+    /// What cannot be listed by you can't be listed by the command either, but a name in it that the command knows may
+    /// be opened there, and the pattern does not hold for it.
+    ///
+    /// ## Example
+    /// `deny read $WORKSPACE/**/.env` where a directory of the workspace has mode 0311.
+    ///
+    /// ## Use instead
+    /// `chmod u+r` on the directory, or a rule that denies it as a whole.
+    pub UNLISTED_DIRECTORY = "unlisted-directory", Note;
+}

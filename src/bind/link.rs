@@ -1,0 +1,149 @@
+//! Symbolic links: where a path leads, what it is called on the way, and which links were met.
+//!
+//! A path that does not exist leads to what its deepest existing ancestor leads to, and the rest as it stands.
+
+use crate::host::Host;
+use crate::ir::{LinkFact, Node, NodeKind};
+use crate::sets::path::{AbsPath, Start};
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+
+/// As many links as the kernel follows (path_resolution(7)).
+const LINKS: usize = 40;
+
+/// Follows links, and remembers what it saw.
+pub(super) struct Links<'h> {
+    host: &'h dyn Host,
+    nodes: HashMap<AbsPath, Option<Node>>,
+    /// Each link met, and where it leads in the end.
+    met: BTreeMap<AbsPath, AbsPath>,
+    /// Places that are the sandbox's own: what the host has there is not looked at.
+    own: Vec<AbsPath>,
+}
+
+/// Where a path leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Followed {
+    pub place: AbsPath,
+    /// What else the path is called: the link itself with what follows it, for each link on the way. Empty when no link
+    /// was met.
+    pub names: Vec<AbsPath>,
+    /// The links met, each by the real place it is at.
+    pub links: Vec<AbsPath>,
+    pub fault: Option<Fault>,
+}
+
+/// Why a path leads nowhere.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Fault {
+    Loop,
+    Unreadable(String),
+}
+
+impl<'h> Links<'h> {
+    pub fn new(host: &'h dyn Host, own: Vec<AbsPath>) -> Self {
+        Self { host, nodes: HashMap::new(), met: BTreeMap::new(), own }
+    }
+
+    /// The node at a path, the last segment not followed; `None` where there is none or we may not look.
+    ///
+    /// # Errors
+    /// Whatever looking fails with otherwise.
+    pub fn node(&mut self, path: &AbsPath) -> io::Result<Option<Node>> {
+        if let Some(node) = self.nodes.get(path) {
+            return Ok(*node);
+        }
+        let node = match self.host.node(path) {
+            // Where we may not enter, the command, which has our rights at the most, may not either.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => None,
+            other => other?,
+        };
+        self.nodes.insert(path.clone(), node);
+        Ok(node)
+    }
+
+    /// Every link that was met so far.
+    pub fn facts(&self) -> Vec<LinkFact> {
+        self.met.iter().map(|(at, to)| LinkFact { at: at.clone(), to: to.clone() }).collect()
+    }
+
+    /// Whether a path is in one of the sandbox's own places.
+    pub fn is_own(&self, path: &AbsPath) -> bool {
+        self.own.iter().any(|own| path.is_inside(own))
+    }
+
+    /// Where a path leads.
+    pub fn follow(&mut self, path: &AbsPath) -> Followed {
+        let mut followed = Followed { place: path.clone(), names: Vec::new(), links: Vec::new(), fault: None };
+        if path.start != Start::Root || self.is_own(path) {
+            return followed;
+        }
+        // What is still to be walked, the next segment last.
+        let mut rest: Vec<Vec<u8>> = path.segments.iter().rev().cloned().collect();
+        // Links whose target is being walked, each with the length that `rest` has once it is.
+        let mut open: Vec<(AbsPath, usize)> = Vec::new();
+        let mut here = AbsPath::root();
+        // Once a segment is missing, nothing below it exists.
+        let mut exists = true;
+        loop {
+            while open.last().is_some_and(|(_, length)| *length == rest.len()) {
+                if let Some((at, _)) = open.pop() {
+                    self.met.insert(at, here.clone());
+                }
+            }
+            let Some(segment) = rest.pop() else { break };
+            match segment.as_slice() {
+                b"" | b"." => continue,
+                b".." => {
+                    here.segments.pop();
+                    continue;
+                }
+                _ => {}
+            }
+            here.segments.push(segment);
+            if !exists || self.is_own(&here) {
+                continue;
+            }
+            let node = match self.node(&here) {
+                Ok(node) => node,
+                Err(error) => {
+                    followed.fault = Some(Fault::Unreadable(error.to_string()));
+                    exists = false;
+                    continue;
+                }
+            };
+            exists = node.is_some();
+            if node.is_none_or(|node| node.kind != NodeKind::Link) {
+                continue;
+            }
+            let target = self.host.read_link(&here);
+            let Some(target) = target.ok().filter(|_| followed.links.len() < LINKS) else {
+                followed.fault = Some(Fault::Loop);
+                return followed;
+            };
+            let after: Vec<_> = rest
+                .iter()
+                .rev()
+                .filter(|segment| !matches!(segment.as_slice(), b"" | b"." | b".."))
+                .cloned()
+                .collect();
+            if after.len() == rest.len() {
+                followed.names.push(here.join_all(&after));
+            }
+            followed.links.push(here.clone());
+            open.push((here.clone(), rest.len()));
+            here.segments.pop();
+            if target.starts_with(b"/") {
+                here.segments.clear();
+            }
+            rest.extend(target.split(|byte| *byte == b'/').rev().map(<[u8]>::to_vec));
+        }
+        // The path as it was written is a name of the place too, unless it is the place.
+        if !followed.links.is_empty() && *path != followed.place && !followed.names.contains(path) {
+            followed.names.insert(0, path.clone());
+        }
+        followed.place = here;
+        followed.names.retain(|name| *name != followed.place);
+        followed
+    }
+}

@@ -1,0 +1,182 @@
+//! Variables put in and links followed, in every set of the policy.
+//!
+//! A deny or forbid governs a link and what it leads to, an allow only the latter; what an `except` takes is taken the
+//! other way round. The other names of a denied place become a rule of their own beside the first, so that which rule is
+//! more specific than which does not depend on links.
+
+use super::codes::{LINK_IN_WRITABLE, LINK_LOOP, VARIABLE_VALUE};
+use super::link::{Fault, Links};
+use super::private::Private;
+use super::variable::Values;
+use crate::diagnostic::Diagnostic;
+use crate::ir::{Access, Policy, Rule, Subject, decide};
+use crate::sets::address::AddressSet;
+use crate::sets::host::{self, Name};
+use crate::sets::path::{AbsPath, PathSet, Pattern, Segment, Start};
+use crate::sets::peer::{Endpoint, PeerSet};
+use crate::source::Span;
+use crate::vocabulary::Effect;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+/// A pattern at its place, and what else that place is called.
+struct Placed {
+    pattern: Pattern,
+    names: Vec<Pattern>,
+}
+
+pub(super) struct Placer<'a, 'h> {
+    pub values: &'a Values,
+    pub links: &'a mut Links<'h>,
+    pub private: &'a Private,
+    pub diagnostics: &'a mut Vec<Diagnostic>,
+    /// The links that targets lead through, each with the first target that does.
+    pub through: BTreeMap<AbsPath, Span>,
+    /// Targets that lead nowhere have been said once each.
+    pub faulty: BTreeSet<(AbsPath, Span)>,
+}
+
+impl Placer<'_, '_> {
+    /// Binds all sets of a policy.
+    pub fn policy(&mut self, policy: &mut Policy) {
+        let rules = std::mem::take(&mut policy.rules);
+        for mut rule in rules {
+            let permits = rule.effect == Effect::Allow;
+            let names = self.subject(&mut rule.subject, permits, rule.span);
+            let other = names.map(|names| Rule { subject: Subject::Paths(names), ..rule.clone() });
+            policy.rules.push(rule);
+            policy.rules.extend(other);
+        }
+        for expect in &mut policy.expects {
+            let names = self.subject(&mut expect.subject, expect.allow, expect.span);
+            if let (Subject::Paths(set), Some(names)) = (&mut expect.subject, names) {
+                set.include.extend(names.include);
+            }
+        }
+        for assume in &mut policy.assumes {
+            for pattern in &mut assume.paths.include {
+                *pattern = self.pattern(pattern, assume.span).pattern;
+            }
+        }
+    }
+
+    /// Says which links lie where the policy lets the command replace them. The policy is bound.
+    pub fn judge_links(&mut self, policy: &Policy) {
+        for (link, span) in &self.through {
+            let here = decide(policy, &Access::Write(link.clone())).allowed;
+            let around = link.parent().filter(|parent| decide(policy, &Access::Write(parent.clone())).allowed);
+            if here || around.is_some() {
+                let place = around.as_ref().unwrap_or(link);
+                let message =
+                    format!("this target leads through the link `{link}`, and the policy makes `{place}` writable");
+                let diagnostic = Diagnostic::new(&LINK_IN_WRITABLE, message).label(*span, "through a link");
+                let leads = self.links.follow(link).place;
+                self.diagnostics.push(diagnostic.help(format!("name `{leads}` itself, where the link leads now")));
+            }
+        }
+    }
+
+    /// Binds one set; what comes back are the other names of what it denies.
+    fn subject(&mut self, subject: &mut Subject, permits: bool, span: Span) -> Option<PathSet> {
+        match subject {
+            Subject::Paths(set) => self.paths(set, permits, span),
+            Subject::Peers(peers) => {
+                self.peers(peers, span);
+                None
+            }
+            Subject::Names(_) => None,
+        }
+    }
+
+    fn paths(&mut self, set: &mut PathSet, permits: bool, span: Span) -> Option<PathSet> {
+        let tmp = |pattern: &Pattern| matches!(&pattern.start, Start::Variable(name) if name == "TMP");
+        let own = set.include.iter().any(tmp);
+        if !permits && set.exclude.iter().any(tmp) && !self.private.within.is_empty() {
+            let message =
+                format!("`$TMP` is taken from what is denied, and `{}` lies inside it", self.private.within[0]);
+            let diagnostic = Diagnostic::new(&VARIABLE_VALUE, message).label(span, "its `except` names `$TMP`");
+            let help = format!("start outside `{}`, or name what is denied without `$TMP`", self.private.place);
+            self.diagnostics.push(diagnostic.help(help));
+        }
+        let mut names = Vec::new();
+        for pattern in &mut set.include {
+            let placed = self.pattern(pattern, span);
+            *pattern = placed.pattern;
+            names.extend(placed.names);
+        }
+        let mut others = Vec::new();
+        for pattern in &mut set.exclude {
+            let placed = self.pattern(pattern, span);
+            *pattern = placed.pattern;
+            others.extend(placed.names);
+        }
+        if permits {
+            set.exclude.extend(others);
+        }
+        if own {
+            let places = self.private.within.iter();
+            set.exclude.extend(places.map(|place| Pattern::literal(place, crate::vocabulary::Reach::Tree)));
+        }
+        (!permits && !names.is_empty()).then(|| PathSet { include: names, exclude: set.exclude.clone() })
+    }
+
+    fn pattern(&mut self, pattern: &Pattern, span: Span) -> Placed {
+        let bound = match &pattern.start {
+            Start::Variable(name) if name == "TMP" => {
+                // The run's own: what the host has there is another place.
+                return Placed { pattern: pattern.bound(name, &self.private.place), names: Vec::new() };
+            }
+            Start::Variable(name) => match self.values.get(name).map(AbsPath::parse) {
+                Some(Ok(value)) => pattern.bound(name, &value),
+                // Said by whoever judged the values.
+                _ => return Placed { pattern: pattern.clone(), names: Vec::new() },
+            },
+            _ => pattern.clone(),
+        };
+        let prefix = bound.literal_prefix();
+        let followed = self.links.follow(&prefix);
+        if let Some(fault) = &followed.fault
+            && self.faulty.insert((prefix.clone(), span))
+        {
+            let message = match fault {
+                Fault::Loop => format!("`{prefix}` leads through links that never end"),
+                Fault::Unreadable(why) => format!("where `{prefix}` leads can't be seen: {why}"),
+            };
+            let diagnostic = Diagnostic::new(&LINK_LOOP, message).label(span, "leads nowhere");
+            self.diagnostics.push(diagnostic.help("name the place that was meant, or mend what is on the way"));
+        }
+        for link in followed.links {
+            self.through.entry(link).or_insert(span);
+        }
+        let rest = &bound.segments[prefix.segments.len()..];
+        let at = |place: &AbsPath| Pattern {
+            start: place.start.clone(),
+            segments: place.segments.iter().cloned().map(Segment::Literal).chain(rest.iter().cloned()).collect(),
+            reach: bound.reach,
+        };
+        Placed { pattern: at(&followed.place), names: followed.names.iter().map(at).collect() }
+    }
+
+    /// A host that is a variable becomes the name, or the address, that is its value.
+    fn peers(&mut self, peers: &mut PeerSet, span: Span) {
+        let Endpoint::Hosts(set) = &mut peers.endpoint else { return };
+        let alone = set.include.len() == 1 && set.exclude.is_empty();
+        let mut address = None;
+        for pattern in set.include.iter_mut().chain(&mut set.exclude) {
+            let host::Pattern::Variable(name) = &*pattern else { continue };
+            let Some(value) = self.values.get(name) else { continue };
+            match (Name::parse(value), value.parse::<IpAddr>()) {
+                (Ok(host), _) if !host.is_localhost() => *pattern = host::Pattern::literal(&host),
+                (_, Ok(value)) if alone => address = Some(value),
+                _ => {
+                    let message = format!("`${name}` is `{}`, which is not one host name", value.escape_default());
+                    let diagnostic = Diagnostic::new(&VARIABLE_VALUE, message).label(span, "used here");
+                    self.diagnostics.push(diagnostic.help("give it one host name, without a scheme or a port"));
+                }
+            }
+        }
+        if let Some(address) = address {
+            peers.endpoint = Endpoint::Addresses(AddressSet::from(address));
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! `$TMP`: where the run's own temporary directory is, and which of the host's places show through it.
+//!
+//! On Linux it is a tmpfs over `/tmp`. Places below `/tmp` that the policy names (a workspace, a socket) are bound into
+//! it and are no part of `$TMP`. Where a rule allows writing to the host's `/tmp` as a whole, `$TMP` is `/dev/shm`, which
+//! is the sandbox's own as well.
+
+use super::link::Links;
+use super::variable::Values;
+use crate::ir::{Policy, Subject};
+use crate::sets::path::{AbsPath, Pattern, Start};
+use crate::vocabulary::{Effect, System, Verb};
+use std::collections::BTreeSet;
+
+/// Where `$TMP` is.
+#[derive(Debug, Clone)]
+pub(super) struct Private {
+    pub place: AbsPath,
+    /// The host's places strictly below it that exist and that the policy names, none inside another.
+    pub within: Vec<AbsPath>,
+}
+
+impl Private {
+    /// Whether the host's node at a path can't be seen in the sandbox, since its own directory is there.
+    pub fn hides(&self, path: &AbsPath) -> bool {
+        path.is_inside(&self.place) && !self.within.iter().any(|place| path.is_inside(place))
+    }
+}
+
+/// Decides it for a policy whose variables have values.
+pub(super) fn place(policy: &Policy, values: &Values, links: &mut Links<'_>) -> Private {
+    let tmp = at(&["tmp"]);
+    if policy.system != System::Linux {
+        let place = values.get("TMP").and_then(|value| AbsPath::parse(value).ok()).unwrap_or(tmp);
+        return Private { place, within: Vec::new() };
+    }
+    let mut named = BTreeSet::new();
+    let mut whole = false;
+    let rules =
+        policy.rules.iter().map(|rule| (&rule.subject, rule.effect == Effect::Allow && rule.verb == Verb::Write));
+    let expects = policy.expects.iter().map(|expect| (&expect.subject, false));
+    for (subject, writes) in rules.chain(expects) {
+        let Subject::Paths(set) = subject else { continue };
+        for (pattern, included) in
+            set.include.iter().map(|pattern| (pattern, true)).chain(set.exclude.iter().map(|pattern| (pattern, false)))
+        {
+            let Some(bound) = bound(pattern, values) else { continue };
+            let place = links.follow(&bound.literal_prefix()).place;
+            if place != tmp && place.is_inside(&tmp) {
+                named.insert(place);
+            } else if writes && included && bound.is_literal() && tmp.is_inside(&place) {
+                whole = true;
+            }
+        }
+    }
+    for name in ["HOME", "WORKSPACE"] {
+        if let Some(value) = values.get(name).and_then(|value| AbsPath::parse(value).ok()) {
+            let place = links.follow(&value).place;
+            if place != tmp && place.is_inside(&tmp) {
+                named.insert(place);
+            }
+        }
+    }
+    if whole {
+        return Private { place: at(&["dev", "shm"]), within: Vec::new() };
+    }
+    // In order, whatever lies inside a place comes after it.
+    let mut within: Vec<AbsPath> = Vec::new();
+    for place in named {
+        // Where there is nothing, nothing is bound in, and the name is free for the run's own use.
+        let exists = matches!(links.node(&place), Ok(Some(_)));
+        if exists && !within.iter().any(|outer| place.is_inside(outer)) {
+            within.push(place);
+        }
+    }
+    Private { place: tmp, within }
+}
+
+/// The pattern with its variable's value; `None` for one that starts at `$TMP` itself.
+fn bound(pattern: &Pattern, values: &Values) -> Option<Pattern> {
+    match &pattern.start {
+        Start::Variable(name) if name == "TMP" => None,
+        Start::Variable(name) => Some(pattern.bound(name, &AbsPath::parse(values.get(name)?).ok()?)),
+        _ => Some(pattern.clone()),
+    }
+}
+
+fn at(segments: &[&str]) -> AbsPath {
+    segments.iter().fold(AbsPath::root(), |place, segment| place.join(segment))
+}
