@@ -22,7 +22,7 @@ pub use codes::CODES;
 pub use std::MODULES as STD;
 
 use crate::diagnostic::Diagnostic;
-use crate::ir::{Facts, Origin, Policy, Setting};
+use crate::ir::{Origin, Policy, Setting};
 use crate::source::{SourceId, Sources, Span};
 use crate::vocabulary::{BUILT_IN, Effect, System};
 use ::std::collections::{BTreeMap, BTreeSet};
@@ -114,21 +114,8 @@ pub fn resolve(
 }
 
 fn empty(system: System, loaded: &[load::Loaded]) -> Policy {
-    let (expects, withins, assumes) = (Vec::new(), Vec::new(), Vec::new());
     let nowhere = loaded.first().map_or_else(|| Sources::default().add("", ""), |file| file.source);
-    Policy {
-        system,
-        rules: Vec::new(),
-        default_read: Setting { value: Effect::Deny, span: Span::new(nowhere, 0..0) },
-        default_env: None,
-        set: BTreeMap::new(),
-        limits: BTreeMap::new(),
-        expects,
-        withins,
-        assumes,
-        suppressions: Vec::new(),
-        facts: Facts::default(),
-    }
+    Policy::new(system, Setting { value: Effect::Deny, span: Span::new(nowhere, 0..0) })
 }
 
 fn missing_default(file: &load::Loaded, name: &str) -> Diagnostic {

@@ -43,6 +43,7 @@ impl Policy {
             limits: BTreeMap::new(),
             expects: Vec::new(),
             withins: Vec::new(),
+            assumes: Vec::new(),
             suppressions: Vec::new(),
             facts: Facts::default(),
         }

@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use crate::ir::{MountFact, Origin, Setting};
+use crate::ir::{MountFact, Origin, Setting, Unset};
 use crate::sets::address::parse_network;
 use crate::sets::glob::{Glob, Piece};
 use crate::sets::host::{HostSet, Pattern as HostPattern};
@@ -24,6 +24,7 @@ fn policy(default_read: Effect, rules: Vec<(Effect, Verb, Subject)>) -> Policy {
             verb,
             subject,
             because: None,
+            unset: Unset::Refuse,
             span: span(),
             origin: Origin::Given,
         })
