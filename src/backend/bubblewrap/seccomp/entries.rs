@@ -1,0 +1,307 @@
+//! Which calls are closed, and why: the list that the program, its listing and its tests derive from.
+
+use super::Table;
+use std::fmt;
+
+/// One line of the filter. The entries of one call are tried in order; the first whose tests all hold decides. A call
+/// that no entry decides is permitted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    pub call: &'static str,
+    /// All must hold; none is "always".
+    pub tests: Vec<Test>,
+    pub action: Action,
+    /// Why, in half a sentence.
+    pub reason: &'static str,
+}
+
+/// `argument & mask` is, or is not, one of `values`.
+///
+/// Only the low 32 bits of an argument are looked at. Every argument tested here is an `int` or a flag word that the
+/// kernel itself cuts to 32 bits; a filter that compared all 64 would be passed by setting a high bit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Test {
+    /// Which argument, from 0.
+    pub argument: u8,
+    pub mask: u32,
+    pub values: Vec<u32>,
+    /// `false`: must be none of them.
+    pub among: bool,
+}
+
+/// What becomes of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    Allow,
+    Fail(Errno),
+    /// The whole process, with SIGSYS.
+    Kill,
+}
+
+/// The error numbers the filter answers with (asm-generic/errno.h; the same on both architectures).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Errno {
+    /// `EPERM`
+    NotPermitted = 1,
+    /// `ENOSYS`: libraries fall back to an older call.
+    NoSuchCall = 38,
+    /// `EPROTONOSUPPORT`
+    NoSuchProtocol = 93,
+    /// `EAFNOSUPPORT`: libraries try another family.
+    NoSuchFamily = 97,
+}
+
+// sched.h
+const CLONE_NEWTIME: u32 = 0x80;
+/// NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET. NEWTIME lies within clone's exit signal and is no flag there.
+const CLONE_NEW: u32 = 0x7e02_0000;
+
+// linux/personality.h
+const PERSONALITY_QUERY: u32 = 0xffff_ffff;
+/// PER_LINUX32, UNAME26 and ADDR_NO_RANDOMIZE, which `setarch` and debuggers set.
+const PERSONALITY_HARMLESS: u32 = 0x0006_0008;
+
+// asm-generic/ioctls.h
+const TIOCSTI: u32 = 0x5412;
+const TIOCLINUX: u32 = 0x541c;
+
+// linux/socket.h, linux/net.h, linux/in.h, linux/netlink.h
+const AF_UNIX: u32 = 1;
+const AF_INET: u32 = 2;
+const AF_INET6: u32 = 10;
+const AF_NETLINK: u32 = 16;
+const SOCK_TYPE_MASK: u32 = 0xf;
+const SOCK_STREAM: u32 = 1;
+const SOCK_DGRAM: u32 = 2;
+const SOCK_RAW: u32 = 3;
+const SOCK_SEQPACKET: u32 = 5;
+const IPPROTO_ICMP: u32 = 1;
+const IPPROTO_TCP: u32 = 6;
+const IPPROTO_UDP: u32 = 17;
+const IPPROTO_ICMPV6: u32 = 58;
+const IPPROTO_MPTCP: u32 = 262;
+const NETLINK_ROUTE: u32 = 0;
+
+const ALL: u32 = u32::MAX;
+
+fn is(argument: u8, mask: u32, values: &[u32]) -> Test {
+    Test { argument, mask, values: values.to_vec(), among: true }
+}
+
+fn is_not(argument: u8, mask: u32, values: &[u32]) -> Test {
+    Test { among: false, ..is(argument, mask, values) }
+}
+
+/// The filter as a list. Calls whose arguments are tested come first: the kernel answers the others from a cache.
+pub fn entries(table: &Table) -> Vec<Entry> {
+    let mut list = Vec::new();
+    terminal(&mut list);
+    sockets(&mut list);
+    if !table.nest {
+        namespaces(&mut list);
+        mounts(&mut list);
+    }
+    unseen_paths(&mut list);
+    kernel(&mut list);
+    list
+}
+
+fn push(list: &mut Vec<Entry>, call: &'static str, tests: Vec<Test>, action: Action, reason: &'static str) {
+    list.push(Entry { call, tests, action, reason });
+}
+
+fn close(list: &mut Vec<Entry>, calls: &[&'static str], errno: Errno, reason: &'static str) {
+    for call in calls {
+        push(list, call, Vec::new(), Action::Fail(errno), reason);
+    }
+}
+
+fn terminal(list: &mut Vec<Entry>) {
+    push(
+        list,
+        "ioctl",
+        vec![is(1, ALL, &[TIOCSTI, TIOCLINUX])],
+        Action::Fail(Errno::NotPermitted),
+        "would type into the caller's terminal",
+    );
+    push(
+        list,
+        "personality",
+        vec![is_not(0, ALL, &[PERSONALITY_QUERY]), is_not(0, !PERSONALITY_HARMLESS, &[0])],
+        Action::Fail(Errno::NotPermitted),
+        "other ABIs and weaker memory protection; what `setarch` and debuggers set stays open",
+    );
+}
+
+fn sockets(list: &mut Vec<Entry>) {
+    use Action::{Allow, Fail};
+    let inet = || is(0, ALL, &[AF_INET, AF_INET6]);
+    push(
+        list,
+        "socket",
+        vec![inet(), is(1, SOCK_TYPE_MASK, &[SOCK_STREAM]), is(2, ALL, &[0, IPPROTO_TCP, IPPROTO_MPTCP])],
+        Allow,
+        "TCP, in the network namespace of the run",
+    );
+    push(
+        list,
+        "socket",
+        vec![inet(), is(1, SOCK_TYPE_MASK, &[SOCK_DGRAM]), is(2, ALL, &[0, IPPROTO_UDP, IPPROTO_ICMP, IPPROTO_ICMPV6])],
+        Allow,
+        "UDP and ping, in the network namespace of the run",
+    );
+    push(
+        list,
+        "socket",
+        vec![inet(), is(1, SOCK_TYPE_MASK, &[SOCK_RAW])],
+        Fail(Errno::NotPermitted),
+        "raw packets; the answer that a program without privilege always gets",
+    );
+    push(
+        list,
+        "socket",
+        vec![inet()],
+        Fail(Errno::NoSuchProtocol),
+        "transports whose devices are in no namespace (SMC), or which only add to what can be attacked (SCTP, DCCP)",
+    );
+    push(
+        list,
+        "socket",
+        vec![is(0, ALL, &[AF_NETLINK]), is(2, ALL, &[NETLINK_ROUTE])],
+        Allow,
+        "asking for the interfaces and addresses of the run's own network namespace",
+    );
+    push(
+        list,
+        "socket",
+        Vec::new(),
+        Fail(Errno::NoSuchFamily),
+        "families that no namespace holds (vsock), and unix sockets, by which a service of the host is reached",
+    );
+    push(
+        list,
+        "socketpair",
+        vec![is(0, ALL, &[AF_UNIX]), is(1, SOCK_TYPE_MASK, &[SOCK_STREAM, SOCK_SEQPACKET])],
+        Allow,
+        "connected for good: they reach nobody else",
+    );
+    push(
+        list,
+        "socketpair",
+        Vec::new(),
+        Fail(Errno::NoSuchFamily),
+        "a datagram socket of a pair sends to any datagram socket of the host by its path",
+    );
+}
+
+fn namespaces(list: &mut Vec<Entry>) {
+    let denied = Action::Fail(Errno::NotPermitted);
+    let new =
+        "a user namespace of its own gives a command capabilities, and with them mounts: an alias of a denied path";
+    push(list, "clone", vec![is_not(0, CLONE_NEW, &[0])], denied, new);
+    push(list, "unshare", vec![is_not(0, CLONE_NEW | CLONE_NEWTIME, &[0])], denied, new);
+    push(
+        list,
+        "clone3",
+        Vec::new(),
+        Action::Fail(Errno::NoSuchCall),
+        "its flags are in memory, where no filter sees them; libraries fall back to clone",
+    );
+    close(list, &["setns"], Errno::NotPermitted, "enters another namespace");
+}
+
+fn mounts(list: &mut Vec<Entry>) {
+    close(
+        list,
+        &[
+            "mount",
+            "umount2",
+            "open_tree",
+            "open_tree_attr",
+            "move_mount",
+            "fsopen",
+            "fsconfig",
+            "fsmount",
+            "fspick",
+            "mount_setattr",
+        ],
+        Errno::NotPermitted,
+        "mounts are what holds the policy",
+    );
+    close(list, &["chroot", "pivot_root"], Errno::NotPermitted, "another root gives every path another meaning");
+}
+
+fn unseen_paths(list: &mut Vec<Entry>) {
+    close(
+        list,
+        &["io_uring_setup", "io_uring_enter", "io_uring_register"],
+        Errno::NoSuchCall,
+        "performs other calls where no filter sees them",
+    );
+    close(list, &["openat2"], Errno::NoSuchCall, "its flags are in memory; programs fall back to openat");
+    close(list, &["open_by_handle_at"], Errno::NoSuchCall, "opens a file by its number, past every mount");
+}
+
+fn kernel(list: &mut Vec<Entry>) {
+    let denied = Errno::NotPermitted;
+    close(list, &["add_key", "request_key", "keyctl"], denied, "keyrings are shared with the host's processes");
+    close(
+        list,
+        &["bpf", "perf_event_open", "userfaultfd"],
+        denied,
+        "often attacked, and needed by no ordinary command",
+    );
+    close(list, &["kexec_load", "kexec_file_load", "reboot"], denied, "starts another kernel, or ends this one");
+    close(list, &["init_module", "finit_module", "delete_module"], denied, "changes the kernel");
+    close(
+        list,
+        &["create_module", "get_kernel_syms", "query_module", "nfsservctl", "lookup_dcookie", "uselib"],
+        Errno::NoSuchCall,
+        "gone from the kernel, or on the way out",
+    );
+    close(list, &["acct", "quotactl", "quotactl_fd", "swapon", "swapoff"], denied, "administers the host's disks");
+    close(list, &["settimeofday", "clock_settime"], denied, "sets the host's clock");
+    close(list, &["syslog"], denied, "the host's kernel log");
+    close(list, &["iopl", "ioperm"], denied, "hardware ports");
+    close(list, &["vhangup"], denied, "hangs up the caller's terminal");
+    close(list, &["fanotify_init"], denied, "watches, and can hold up, whole file systems of the host");
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Action::Allow => "allow",
+            Action::Kill => "kill",
+            Action::Fail(Errno::NotPermitted) => "EPERM",
+            Action::Fail(Errno::NoSuchCall) => "ENOSYS",
+            Action::Fail(Errno::NoSuchProtocol) => "EPROTONOSUPPORT",
+            Action::Fail(Errno::NoSuchFamily) => "EAFNOSUPPORT",
+        })
+    }
+}
+
+impl fmt::Display for Test {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "arg{}", self.argument)?;
+        if self.mask != ALL {
+            write!(f, " & {:#x}", self.mask)?;
+        }
+        f.write_str(if self.among { " in" } else { " not in" })?;
+        for (at, value) in self.values.iter().enumerate() {
+            write!(f, "{} {value:#x}", if at == 0 { "" } else { "," })?;
+        }
+        Ok(())
+    }
+}
+
+/// `socketpair (arg0 in 0x1, arg1 & 0xf in 0x1, 0x5): allow`
+impl fmt::Display for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.call)?;
+        if !self.tests.is_empty() {
+            let tests: Vec<String> = self.tests.iter().map(ToString::to_string).collect();
+            write!(f, " ({})", tests.join(" and "))?;
+        }
+        write!(f, ": {}", self.action)
+    }
+}
