@@ -36,6 +36,8 @@ pub enum Mount {
     Bind { path: Vec<u8>, node: Node, write: bool, exec: bool },
     /// An empty read-only tmpfs, mode 0555 or 0111; later operations may lie below it.
     EmptyDirectory { path: Vec<u8>, listable: bool },
+    /// A directory made in a tmpfs of the plan's own, mode 0555 or 0111, so that what lies below has a way to it.
+    Directory { path: Vec<u8>, listable: bool },
     /// An unreadable, unwritable regular file over the one at `path`.
     MaskFile { path: Vec<u8> },
     /// A writable tmpfs of the run's own, gone with it.
