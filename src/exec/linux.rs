@@ -1,11 +1,36 @@
 //! Running a command on Linux, by our own mounts (`native`) or by bubblewrap.
+//!
+//! ```text
+//! supervisor (host)   signals, wall clock, proxy
+//!  └ pid 1            id maps, mounts, loopback, listener → supervisor; then reaps
+//!     └ the command   no capabilities, no_new_privs, Landlock, seccomp, exec
+//! ```
 
-use crate::backend::bubblewrap::Plan;
+mod command;
+mod control;
+mod devices;
+mod environment;
+mod init;
+mod kernel;
+mod landlock;
+mod mounts;
+mod native;
+mod network;
+mod proc;
+mod supervisor;
+mod terminal;
+
+use crate::backend::bubblewrap::{Network, Plan};
 use crate::event::Sink;
 use crate::proxy::Rules;
-use std::ffi::OsString;
+use command::Command;
+use std::collections::BTreeSet;
+use std::ffi::{CString, OsString};
+use std::io;
+use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Who does the mounts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,13 +46,16 @@ pub struct Launch {
     pub command: Vec<OsString>,
     /// The whole environment; proxy variables are added by [`run`], which knows the listener.
     pub environment: Vec<(OsString, OsString)>,
+    /// The names in `environment` whose values the policy itself sets: these win over proxy variables.
+    pub set: BTreeSet<OsString>,
     /// The directory the command starts in.
     pub directory: PathBuf,
     /// Descriptors beyond 0–2 that the command keeps.
     pub keep: Vec<i32>,
     /// `--nest`
     pub nest: bool,
-    pub rules: Arc<Rules>,
+    /// What the proxy decides by; needed where the plan's network is one.
+    pub rules: Option<Arc<Rules>>,
     pub events: Arc<dyn Sink>,
 }
 
@@ -41,22 +69,91 @@ pub enum Exit {
     TimedOut,
 }
 
+impl Exit {
+    /// The status to end with, as shells and timeout(1) have it.
+    pub fn status(self) -> u8 {
+        match self {
+            Exit::Code(code) => code,
+            Exit::Signal(signal) => u8::try_from(signal).unwrap_or(127).saturating_add(128),
+            Exit::TimedOut => 124,
+        }
+    }
+}
+
 /// Why nothing was run, or the run was given up.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The sandbox could not be set up (exit 125).
     #[error("cannot {act}: {source}")]
-    Setup { act: String, source: std::io::Error },
+    Setup { act: String, source: io::Error },
+    /// A place is no longer what the plan was made for (exit 125); planning anew may help.
+    #[error("`{path}` is not what it was when the policy was bound: it was replaced or removed meanwhile")]
+    Changed { path: String },
     /// The command could not be started (126 or 127).
     #[error("cannot run `{command}`: {source}")]
-    Start { command: String, source: std::io::Error },
+    Start { command: String, source: io::Error },
+}
+
+impl Error {
+    /// The status to end with.
+    pub fn status(&self) -> u8 {
+        match self {
+            Error::Setup { .. } | Error::Changed { .. } => 125,
+            Error::Start { source, .. } if source.kind() == io::ErrorKind::NotFound => 127,
+            Error::Start { .. } => 126,
+        }
+    }
 }
 
 /// Sets the sandbox up, runs the command in it, and waits for its end. Call it before any thread exists.
 ///
 /// # Errors
-/// Nothing of the command has run then.
+/// Nothing of the command has run then, [`Error::Setup`] for a run that was given up aside.
 pub fn run(plan: &Plan, launch: Launch) -> Result<Exit, Error> {
-    let _ = (plan, launch);
-    todo!()
+    let mut environment = launch.environment;
+    let proxied = match (&plan.network, launch.rules) {
+        (Network::Loopback, _) => None,
+        (Network::Proxy, Some(rules)) => Some((rules, launch.events)),
+        (Network::Proxy, None) => return Err(invalid("start the proxy without rules")),
+    };
+    if let Some((rules, _)) = &proxied {
+        let loopback = environment::reaches_loopback(&rules.policy);
+        environment = environment::with_proxy(&environment, &launch.set, loopback);
+    }
+    let environment = environment::strings(environment)
+        .map_err(|name| invalid(&format!("pass the variable `{}`", name.to_string_lossy())))?;
+    let arguments = launch.command.into_iter().map(|argument| CString::new(argument.into_vec()));
+    let arguments: Vec<CString> = arguments.collect::<Result<_, _>>().map_err(|_| invalid("pass an argument"))?;
+    let directory = CString::new(launch.directory.into_os_string().into_vec()).map_err(|_| invalid("start there"))?;
+    let open_files = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_NOFILE)
+        .map_err(|errno| Error::Setup { act: "read the limit of open files".into(), source: errno.into() })?;
+    let command = Command {
+        arguments,
+        environment,
+        directory,
+        keep: launch.keep,
+        syscalls: plan.syscalls.clone(),
+        landlock: plan.landlock.clone(),
+        limits: plan.limits.clone(),
+        umask: current_umask(),
+        open_files,
+    };
+    let signals = supervisor::Signals::hold()
+        .map_err(|errno| Error::Setup { act: "hold signals back".into(), source: errno.into() })?;
+    let started = match launch.engine {
+        Engine::Native => native::start(plan, command)?,
+        Engine::Bwrap => return Err(invalid("use bubblewrap: this build does not drive it yet")),
+    };
+    let time = plan.limits.time.map(Duration::from_millis);
+    supervisor::supervise(started, signals, time, proxied)
+}
+
+fn invalid(act: &str) -> Error {
+    Error::Setup { act: act.into(), source: io::ErrorKind::InvalidInput.into() }
+}
+
+fn current_umask() -> u32 {
+    let mask = nix::sys::stat::umask(nix::sys::stat::Mode::empty());
+    nix::sys::stat::umask(mask);
+    mask.bits()
 }

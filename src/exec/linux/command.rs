@@ -1,0 +1,158 @@
+//! The last steps before the command: from a child of pid 1, inside the finished tree, to exec.
+//!
+//! Runs in a process with one thread; nothing here may panic, and every step that fails is the end.
+
+use super::control::{Control, Failure, Report, Stage};
+use super::{kernel, landlock};
+use crate::backend::bubblewrap::seccomp::{self, Architecture};
+use crate::backend::bubblewrap::{Landlock, Limits};
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, FdFlag, fcntl};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
+use nix::sys::stat::{Mode, umask};
+use std::ffi::{CStr, CString};
+use std::os::fd::RawFd;
+
+/// Everything the inner half needs beside the mounts.
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
+pub struct Command {
+    pub arguments: Vec<CString>,
+    /// `NAME=VALUE`
+    pub environment: Vec<CString>,
+    pub directory: CString,
+    pub keep: Vec<RawFd>,
+    pub syscalls: seccomp::Table,
+    pub landlock: Option<Landlock>,
+    pub limits: Limits,
+    pub umask: u32,
+    /// Soft and hard limit of open files, as the caller had it.
+    pub open_files: (u64, u64),
+}
+
+/// The machine's own kind, `None` where no filter is written for it.
+pub const ARCHITECTURE: Option<Architecture> = if cfg!(target_arch = "x86_64") {
+    Some(Architecture::X86_64)
+} else if cfg!(target_arch = "aarch64") {
+    Some(Architecture::Aarch64)
+} else {
+    None
+};
+
+/// Becomes the command, or says why not and ends.
+pub fn start(command: &Command, control: &Control) -> ! {
+    let Err(failure) = prepare(command).and_then(|()| run(command));
+    let _ = control.report(&Report::Failed(failure));
+    kernel::exit(125)
+}
+
+fn prepare(command: &Command) -> Result<(), Failure> {
+    let step = |act: &'static str| move |errno| Failure::setup(act, errno);
+    let architecture =
+        ARCHITECTURE.ok_or_else(|| Failure::setup("filter system calls on this machine", Errno::ENOTSUP))?;
+    let filter = seccomp::assemble(&command.syscalls, architecture);
+    // The caller's terminal stays, and with it the session and the process group: job control works.
+    kernel::close_on_exec(3).map_err(step("close descriptors"))?;
+    for &fd in &command.keep {
+        kernel::borrow(fd)
+            .and_then(|fd| fcntl(fd, FcntlArg::F_SETFD(FdFlag::empty())))
+            .map_err(|errno| Failure::setup(format!("keep descriptor {fd}"), errno))?;
+    }
+    match kernel::new_keyring() {
+        Ok(()) | Err(Errno::ENOSYS) => (),
+        Err(errno) => return Err(Failure::setup("make a session keyring", errno)),
+    }
+    limit(&command.limits, command.open_files)?;
+    let mut passed = vec![0, 1, 2];
+    passed.extend(&command.keep);
+    let ruleset = command.landlock.as_ref().map(|plan| landlock::prepare(plan, &passed)).transpose()?;
+    kernel::drop_capabilities().map_err(step("drop capabilities"))?;
+    nix::sys::prctl::set_no_new_privs().map_err(step("set no_new_privs"))?;
+    nix::unistd::chdir(command.directory.as_c_str()).map_err(|errno| {
+        let directory = command.directory.to_string_lossy();
+        Failure::setup(format!("start in `{directory}`, which the policy does not let the command reach"), errno)
+    })?;
+    umask(Mode::from_bits_truncate(command.umask));
+    // Ours, not the caller's: Rust ignores it from the start.
+    kernel::default_action(Signal::SIGPIPE).map_err(step("reset signals"))?;
+    sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None).map_err(step("reset signals"))?;
+    if let Some(ruleset) = ruleset {
+        use std::os::fd::AsFd;
+        kernel::landlock_restrict(ruleset.as_fd()).map_err(step("put Landlock in force"))?;
+    }
+    kernel::load_filter(&filter).map_err(step("load the system call filter"))
+}
+
+fn limit(limits: &Limits, open_files: (u64, u64)) -> Result<(), Failure> {
+    let set = |resource: Resource, soft: u64, hard: u64, name: &str| {
+        setrlimit(resource, soft, hard).map_err(|errno| Failure::setup(format!("limit {name}"), errno))
+    };
+    // A limit is never raised by a policy.
+    let lower = |resource: Resource, value: u64, name: &str| {
+        let (_, hard) = getrlimit(resource).map_err(|errno| Failure::setup(format!("limit {name}"), errno))?;
+        let value = value.min(hard);
+        set(resource, value, value, name)
+    };
+    set(Resource::RLIMIT_NOFILE, open_files.0, open_files.1, "open files")?;
+    if let Some(files) = limits.files {
+        lower(Resource::RLIMIT_NOFILE, files, "files")?;
+    }
+    // 0 would still start a handler that `core_pattern` pipes to; 1 byte does not (core(5)).
+    lower(Resource::RLIMIT_CORE, 1, "core dumps")?;
+    if let Some(memory) = limits.memory {
+        lower(Resource::RLIMIT_DATA, memory, "memory")?;
+    }
+    if let Some(processes) = limits.processes {
+        lower(Resource::RLIMIT_NPROC, processes, "processes")?;
+    }
+    if let Some(size) = limits.filesize {
+        lower(Resource::RLIMIT_FSIZE, size, "filesize")?;
+    }
+    if let Some(seconds) = limits.cpu {
+        let (_, hard) = getrlimit(Resource::RLIMIT_CPU).map_err(|errno| Failure::setup("limit cpu", errno))?;
+        // SIGXCPU first, SIGKILL a second later.
+        set(Resource::RLIMIT_CPU, seconds.min(hard), seconds.saturating_add(1).min(hard), "cpu")?;
+    }
+    Ok(())
+}
+
+/// Finds the program on the command's own PATH, as execvp(3) does.
+fn run(command: &Command) -> Result<std::convert::Infallible, Failure> {
+    let Some(name) = command.arguments.first() else { return Err(Failure::setup("run nothing", Errno::EINVAL)) };
+    let failed =
+        |errno: Errno| Failure { stage: Stage::Start, act: name.to_string_lossy().into_owned(), errno: errno as i32 };
+    let environment = pointers(&command.environment);
+    if name.to_bytes().contains(&b'/') {
+        return Err(failed(attempt(name, command, &environment)));
+    }
+    let path = command.environment.iter().find_map(|entry| entry.to_bytes().strip_prefix(b"PATH="));
+    let mut refused = None;
+    for directory in path.unwrap_or(b"/usr/local/bin:/usr/bin:/bin").split(|byte| *byte == b':') {
+        let mut program = if directory.is_empty() { b".".to_vec() } else { directory.to_vec() };
+        program.push(b'/');
+        program.extend(name.to_bytes());
+        let Ok(program) = CString::new(program) else { continue };
+        match attempt(&program, command, &environment) {
+            Errno::EACCES => refused = Some(Errno::EACCES),
+            Errno::ENOENT | Errno::ENOTDIR | Errno::ESTALE | Errno::ENODEV | Errno::ETIMEDOUT => (),
+            errno => return Err(failed(errno)),
+        }
+    }
+    Err(failed(refused.unwrap_or(Errno::ENOENT)))
+}
+
+fn attempt(program: &CStr, command: &Command, environment: &[*const libc::c_char]) -> Errno {
+    let errno = kernel::exec(program, &pointers(&command.arguments), environment);
+    if errno != Errno::ENOEXEC {
+        return errno;
+    }
+    // A script without `#!`: POSIX gives it to the shell.
+    let mut arguments = vec![c"/bin/sh".as_ptr(), program.as_ptr()];
+    arguments.extend(command.arguments.iter().skip(1).map(|argument| argument.as_ptr()));
+    arguments.push(std::ptr::null());
+    kernel::exec(c"/bin/sh", &arguments, environment)
+}
+
+fn pointers(strings: &[CString]) -> Vec<*const libc::c_char> {
+    strings.iter().map(|string| string.as_ptr()).chain([std::ptr::null()]).collect()
+}

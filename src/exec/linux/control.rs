@@ -1,0 +1,199 @@
+//! What the supervisor and pid 1 say to each other, over one `SOCK_SEQPACKET` pair: a message a packet, in order.
+//!
+//! pid 1 is ours, but from the exec on it shares a namespace with the command: nothing received is trusted beyond
+//! its own few values.
+
+use nix::errno::Errno;
+use nix::sys::socket::{
+    AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, recvmsg, sendmsg, socketpair,
+};
+use std::io::{IoSlice, IoSliceMut};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+/// What could not be done inside, on its way out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    pub stage: Stage,
+    /// What was tried, after "cannot"; the path alone for `Changed`.
+    pub act: String,
+    pub errno: i32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    Setup,
+    Start,
+    Changed,
+}
+
+impl Failure {
+    pub fn setup(act: impl Into<String>, errno: Errno) -> Failure {
+        Failure { stage: Stage::Setup, act: act.into(), errno: errno as i32 }
+    }
+
+    pub fn changed(path: &[u8]) -> Failure {
+        Failure { stage: Stage::Changed, act: String::from_utf8_lossy(path).into_owned(), errno: Errno::ESTALE as i32 }
+    }
+}
+
+/// From inside.
+#[derive(Debug)]
+pub enum Report {
+    /// The sandbox stands; the command is about to start.
+    Ready(Option<OwnedFd>),
+    Failed(Failure),
+    Exited(u8),
+    Signaled(i32),
+    /// The command was stopped, by this signal.
+    Stopped(i32),
+}
+
+/// One end.
+#[derive(Debug)]
+pub struct Control(OwnedFd);
+
+/// More than any path the kernel takes.
+const LONGEST: usize = 8192;
+
+impl Control {
+    pub fn pair() -> Result<(Control, Control), Errno> {
+        let (ours, theirs) = socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)?;
+        Ok((Control(ours), Control(theirs)))
+    }
+
+    pub fn from_descriptor(fd: OwnedFd) -> Control {
+        Control(fd)
+    }
+
+    pub fn report(&self, report: &Report) -> Result<(), Errno> {
+        let (tag, value, text, descriptor) = match report {
+            Report::Ready(listener) => (b'R', 0, "", listener.as_ref()),
+            Report::Failed(failure) => {
+                let tag = match failure.stage {
+                    Stage::Setup => b'F',
+                    Stage::Start => b'X',
+                    Stage::Changed => b'C',
+                };
+                (tag, failure.errno, failure.act.as_str(), None)
+            }
+            Report::Exited(code) => (b'E', i32::from(*code), "", None),
+            Report::Signaled(signal) => (b'K', *signal, "", None),
+            Report::Stopped(signal) => (b'S', *signal, "", None),
+        };
+        let mut packet = vec![tag];
+        packet.extend(value.to_ne_bytes());
+        packet.extend(text.bytes().take(LONGEST - 5));
+        self.send(&packet, descriptor)
+    }
+
+    fn send(&self, packet: &[u8], descriptor: Option<&OwnedFd>) -> Result<(), Errno> {
+        let fds: Vec<RawFd> = descriptor.iter().map(|fd| fd.as_raw_fd()).collect();
+        let messages = [ControlMessage::ScmRights(&fds)];
+        let messages = if fds.is_empty() { &[][..] } else { &messages[..] };
+        sendmsg::<()>(self.0.as_raw_fd(), &[IoSlice::new(packet)], messages, MsgFlags::MSG_NOSIGNAL, None).map(drop)
+    }
+
+    /// Receives one report; `None` when the other end is closed, `EAGAIN` when there is none yet and `flags` say
+    /// `MSG_DONTWAIT`.
+    pub fn receive(&self, flags: MsgFlags) -> Result<Option<Report>, Errno> {
+        let mut bytes = vec![0; LONGEST];
+        let mut space = nix::cmsg_space!(RawFd);
+        let (length, descriptor) = {
+            let mut parts = [IoSliceMut::new(&mut bytes)];
+            let flags = flags | MsgFlags::MSG_CMSG_CLOEXEC;
+            let message = recvmsg::<()>(self.0.as_raw_fd(), &mut parts, Some(&mut space), flags)?;
+            let mut descriptor = None;
+            for part in message.cmsgs()? {
+                if let ControlMessageOwned::ScmRights(fds) = part {
+                    descriptor = fds.into_iter().map(own).next_back();
+                }
+            }
+            (message.bytes, descriptor)
+        };
+        let bytes = &bytes[..length];
+        let Some((&tag, rest)) = bytes.split_first() else { return Ok(None) };
+        let Some((value, text)) = rest.split_first_chunk::<4>() else { return Err(Errno::EBADMSG) };
+        let value = i32::from_ne_bytes(*value);
+        let failed =
+            |stage| Report::Failed(Failure { stage, act: String::from_utf8_lossy(text).into_owned(), errno: value });
+        Ok(Some(match tag {
+            b'R' => Report::Ready(descriptor),
+            b'F' => failed(Stage::Setup),
+            b'X' => failed(Stage::Start),
+            b'C' => failed(Stage::Changed),
+            b'E' => Report::Exited(u8::try_from(value).map_err(|_| Errno::EBADMSG)?),
+            b'K' => Report::Signaled(value),
+            b'S' => Report::Stopped(value),
+            _ => return Err(Errno::EBADMSG),
+        }))
+    }
+
+    /// To pid 1: pass this signal to the command.
+    pub fn forward(&self, signal: i32) -> Result<(), Errno> {
+        self.send(&signal.to_ne_bytes(), None)
+    }
+
+    /// In pid 1: the next signal to pass on; `None` when the supervisor is gone.
+    pub fn forwarded(&self) -> Result<Option<i32>, Errno> {
+        let mut bytes = [0; 4];
+        match nix::sys::socket::recv(self.0.as_raw_fd(), &mut bytes, MsgFlags::MSG_DONTWAIT)? {
+            0 => Ok(None),
+            4 => Ok(Some(i32::from_ne_bytes(bytes))),
+            _ => Err(Errno::EBADMSG),
+        }
+    }
+}
+
+impl AsFd for Control {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+impl AsRawFd for Control {
+    fn as_raw_fd(&self) -> RawFd {
+        self.0.as_raw_fd()
+    }
+}
+
+#[allow(unsafe_code)]
+fn own(fd: RawFd) -> OwnedFd {
+    // SAFETY: the kernel has just installed this descriptor for us with the message, and nothing else owns it.
+    unsafe { OwnedFd::from_raw_fd(fd) }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_failure_arrives_as_it_was_sent() {
+        let (ours, theirs) = Control::pair().unwrap();
+        let failure = Failure::setup("mount `/é`", Errno::EPERM);
+        theirs.report(&Report::Failed(failure.clone())).unwrap();
+        match ours.receive(MsgFlags::empty()).unwrap() {
+            Some(Report::Failed(got)) => assert_eq!(got, failure),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_descriptor_goes_along_and_the_end_is_told() {
+        let (ours, theirs) = Control::pair().unwrap();
+        let file = OwnedFd::from(std::net::TcpListener::bind("127.0.0.1:0").unwrap());
+        theirs.report(&Report::Ready(Some(file))).unwrap();
+        drop(theirs);
+        assert!(matches!(ours.receive(MsgFlags::empty()).unwrap(), Some(Report::Ready(Some(_)))));
+        assert!(ours.receive(MsgFlags::empty()).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_signal_is_forwarded() {
+        let (ours, theirs) = Control::pair().unwrap();
+        ours.forward(15).unwrap();
+        assert_eq!(theirs.forwarded().unwrap(), Some(15));
+        drop(ours);
+        assert_eq!(theirs.forwarded().unwrap(), None);
+    }
+}

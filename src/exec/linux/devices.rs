@@ -1,0 +1,58 @@
+//! A minimal `/dev`: a few of the host's own nodes, a devpts of the run's own, and the usual links.
+
+use super::control::Failure;
+use super::kernel::{self, NOEXEC, NOSUID};
+use super::mounts::{Shape, make, open};
+use nix::errno::Errno;
+use nix::sys::stat::{SFlag, fstat};
+use std::ffi::{CStr, CString};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// (name, target)
+const LINKS: [(&CStr, &CStr); 5] = [
+    (c"fd", c"/proc/self/fd"),
+    (c"stdin", c"/proc/self/fd/0"),
+    (c"stdout", c"/proc/self/fd/1"),
+    (c"stderr", c"/proc/self/fd/2"),
+    (c"ptmx", c"pts/ptmx"),
+];
+
+/// Copies of the host's nodes of these names.
+pub fn sources(host: BorrowedFd<'_>, nodes: &[String]) -> Result<Vec<(String, OwnedFd)>, Failure> {
+    let mut sources = Vec::with_capacity(nodes.len());
+    for name in nodes {
+        let failed = |errno| Failure::setup(format!("take `/dev/{name}` from the host"), errno);
+        let node = open(host, format!("/dev/{name}").as_bytes()).map_err(failed)?;
+        let seen = fstat(&node).map_err(failed)?;
+        // A file that somebody left in the place of `/dev/null` would be a way to write to the host.
+        if SFlag::from_bits_truncate(seen.st_mode & SFlag::S_IFMT.bits()) != SFlag::S_IFCHR {
+            return Err(failed(Errno::ENODEV));
+        }
+        let copy = kernel::copy_tree(node.as_fd(), c"", false).map_err(failed)?;
+        kernel::restrict_mount(copy.as_fd(), NOSUID | NOEXEC, false).map_err(failed)?;
+        sources.push((name.clone(), copy));
+    }
+    Ok(sources)
+}
+
+/// Puts them, a devpts and the links into the tmpfs at `dev`.
+pub fn furnish(dev: BorrowedFd<'_>, nodes: Vec<(String, OwnedFd)>) -> Result<(), Failure> {
+    for (name, node) in nodes {
+        let failed = |errno| Failure::setup(format!("make `/dev/{name}`"), errno);
+        let entry = CString::new(name.as_str()).map_err(|_| failed(Errno::EINVAL))?;
+        make(dev, &entry, Shape::File).map_err(failed)?;
+        let place = open(dev, name.as_bytes()).map_err(failed)?;
+        kernel::attach(node.as_fd(), place.as_fd()).map_err(failed)?;
+    }
+    let failed = |errno| Failure::setup("make `/dev/pts`", errno);
+    make(dev, c"pts", Shape::Directory).map_err(failed)?;
+    let options = [(c"ptmxmode", c"0666"), (c"mode", c"620")];
+    let terminals = kernel::new_filesystem(c"devpts", &options, &[c"newinstance"], NOSUID | NOEXEC).map_err(failed)?;
+    let place = open(dev, b"pts").map_err(failed)?;
+    kernel::attach(terminals.as_fd(), place.as_fd()).map_err(failed)?;
+    for (name, target) in LINKS {
+        nix::unistd::symlinkat(target, dev, name)
+            .map_err(|errno| Failure::setup(format!("make `/dev/{}`", name.to_string_lossy()), errno))?;
+    }
+    Ok(())
+}

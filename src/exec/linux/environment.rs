@@ -1,0 +1,82 @@
+//! The variables by which programs find the proxy.
+
+use super::network::PROXY;
+use crate::ir::{BoundPolicy, Subject};
+use crate::sets::peer::Endpoint;
+use crate::vocabulary::{Effect, Verb};
+use std::collections::BTreeSet;
+use std::ffi::{CString, OsString};
+use std::os::unix::ffi::OsStringExt;
+
+/// Both spellings are read by somebody.
+const ADDRESSES: [&str; 6] = ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
+const EXCEPTIONS: [&str; 2] = ["NO_PROXY", "no_proxy"];
+
+/// Adds the variables for the proxy, over what the caller had, but never over what the policy itself sets.
+pub fn with_proxy(
+    environment: &[(OsString, OsString)],
+    set: &BTreeSet<OsString>,
+    loopback: bool,
+) -> Vec<(OsString, OsString)> {
+    let mut result: Vec<_> = environment.to_vec();
+    let address = format!("http://{PROXY}");
+    let exceptions = if loopback { "" } else { "localhost,127.0.0.1,::1" };
+    let variables = ADDRESSES
+        .iter()
+        .map(|name| (*name, address.as_str()))
+        .chain(EXCEPTIONS.iter().map(|name| (*name, exceptions)))
+        .chain([("NODE_USE_ENV_PROXY", "1")]);
+    for (name, value) in variables {
+        let name = OsString::from(name);
+        if set.contains(&name) {
+            continue;
+        }
+        result.retain(|(other, _)| *other != name);
+        result.push((name, value.into()));
+    }
+    result
+}
+
+/// Whether a rule lets the command reach the host's loopback: only then do connections to it belong to the proxy.
+pub fn reaches_loopback(policy: &BoundPolicy) -> bool {
+    let _ = policy;
+    false
+}
+
+/// `NAME=VALUE` each; what cannot be handed over (an empty name, a NUL) is an error that names the variable.
+pub fn strings(environment: Vec<(OsString, OsString)>) -> Result<Vec<CString>, OsString> {
+    environment
+        .into_iter()
+        .map(|(name, value)| {
+            let mut entry = name.clone().into_vec();
+            entry.push(b'=');
+            entry.extend(value.into_vec());
+            CString::new(entry).map_err(|_| name)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(environment: &[(OsString, OsString)], name: &str) -> Vec<String> {
+        environment.iter().filter(|(n, _)| n == name).map(|(_, v)| v.to_string_lossy().into_owned()).collect()
+    }
+
+    #[test]
+    fn the_callers_own_proxy_is_replaced_and_the_policys_kept() {
+        let before = [("http_proxy", "http://corporate:1"), ("HTTP_PROXY", "http://mine:2"), ("A", "b")]
+            .map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        let after = with_proxy(&before, &BTreeSet::from(["HTTP_PROXY".into()]), false);
+        assert_eq!(value(&after, "http_proxy"), ["http://198.18.0.1:3128"]);
+        assert_eq!(value(&after, "HTTP_PROXY"), ["http://mine:2"]);
+        assert_eq!(value(&after, "NO_PROXY"), ["localhost,127.0.0.1,::1"]);
+        assert_eq!(value(&after, "A"), ["b"]);
+    }
+
+    #[test]
+    fn what_the_proxy_must_see_is_no_exception() {
+        assert_eq!(value(&with_proxy(&[], &BTreeSet::new(), true), "no_proxy"), [""]);
+    }
+}

@@ -1,0 +1,388 @@
+//! The system calls that nix does not wrap, as safe functions: the new mount API (`fsopen(2)`, `open_tree(2)`,
+//! `move_mount(2)`, `mount_setattr(2)`), `clone3(2)`, Landlock, seccomp, capabilities, keyrings.
+//!
+//! Decides nothing; every function is one call.
+
+use crate::backend::bubblewrap::seccomp::Instruction;
+use nix::errno::Errno;
+use nix::unistd::Pid;
+use std::ffi::CStr;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+
+/// Flags of a mount, as `mount_setattr(2)` and `fsmount(2)` take them.
+pub const RDONLY: u64 = 0x1;
+pub const NOSUID: u64 = 0x2;
+pub const NODEV: u64 = 0x4;
+pub const NOEXEC: u64 = 0x8;
+
+const AT_EMPTY_PATH: u32 = 0x1000;
+const AT_RECURSIVE: u32 = 0x8000;
+
+/// A new process: in the parent its id and descriptor, in the child nothing.
+pub enum Cloned {
+    Parent(Pid, OwnedFd),
+    Child,
+}
+
+fn checked(value: libc::c_long) -> Result<libc::c_long, Errno> {
+    if value < 0 { Err(Errno::last()) } else { Ok(value) }
+}
+
+#[allow(unsafe_code)]
+fn descriptor(value: libc::c_long) -> Result<OwnedFd, Errno> {
+    let fd = RawFd::try_from(checked(value)?).map_err(|_| Errno::EBADF)?;
+    // SAFETY: the kernel has just returned this descriptor to us, and nothing else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// `clone3(2)` without a new stack or shared memory, with `CLONE_PIDFD`. Call it while there is one thread.
+#[allow(unsafe_code)]
+pub fn clone(flags: u64) -> Result<Cloned, Errno> {
+    let mut pidfd: RawFd = -1;
+    // SAFETY: `clone_args` is plain integers, for which zero is a valid value.
+    let mut arguments: libc::clone_args = unsafe { std::mem::zeroed() };
+    arguments.flags = flags | libc::CLONE_PIDFD as u64;
+    arguments.pidfd = std::ptr::from_mut(&mut pidfd) as u64;
+    arguments.exit_signal = libc::SIGCHLD as u64;
+    // SAFETY: without CLONE_VM the child has a copy of our memory and goes on from here like after fork(2); there is
+    // one thread, so no lock is held by another. The structure and the place of the descriptor outlive the call.
+    let pid = checked(unsafe {
+        libc::syscall(libc::SYS_clone3, std::ptr::from_mut(&mut arguments), size_of::<libc::clone_args>())
+    })?;
+    if pid == 0 {
+        return Ok(Cloned::Child);
+    }
+    let pid = Pid::from_raw(libc::pid_t::try_from(pid).map_err(|_| Errno::EOVERFLOW)?);
+    Ok(Cloned::Parent(pid, descriptor(libc::c_long::from(pidfd))?))
+}
+
+/// `fork(2)`; `None` in the child. Call it while there is one thread.
+#[allow(unsafe_code)]
+pub fn fork() -> Result<Option<Pid>, Errno> {
+    // SAFETY: there is one thread, so the child may go on with ordinary code.
+    match unsafe { nix::unistd::fork() }? {
+        nix::unistd::ForkResult::Parent { child } => Ok(Some(child)),
+        nix::unistd::ForkResult::Child => Ok(None),
+    }
+}
+
+/// A detached copy of the mount at `at`/`path`; `recursive` with everything mounted below it.
+#[allow(unsafe_code)]
+pub fn copy_tree(at: BorrowedFd<'_>, path: &CStr, recursive: bool) -> Result<OwnedFd, Errno> {
+    const OPEN_TREE_CLONE: u32 = 1;
+    let flags = OPEN_TREE_CLONE | libc::O_CLOEXEC as u32 | AT_EMPTY_PATH | if recursive { AT_RECURSIVE } else { 0 };
+    // SAFETY: the path is a valid C string for the length of the call.
+    descriptor(unsafe { libc::syscall(libc::SYS_open_tree, at.as_raw_fd(), path.as_ptr(), flags) })
+}
+
+/// `struct mount_attr` (linux/mount.h).
+#[repr(C)]
+struct MountAttributes {
+    set: u64,
+    clear: u64,
+    propagation: u64,
+    user_namespace: u64,
+}
+
+/// Sets flags (never clears one) on the mount that a descriptor names, `recursive` on all below it too.
+pub fn restrict_mount(mount: BorrowedFd<'_>, set: u64, recursive: bool) -> Result<(), Errno> {
+    mount_setattr(mount, c"", &MountAttributes { set, clear: 0, propagation: 0, user_namespace: 0 }, recursive)
+}
+
+/// Cuts every mount of this namespace off from all others: nothing propagates in or out.
+pub fn make_private(root: BorrowedFd<'_>) -> Result<(), Errno> {
+    let attributes = MountAttributes { set: 0, clear: 0, propagation: libc::MS_PRIVATE, user_namespace: 0 };
+    mount_setattr(root, c"", &attributes, true)
+}
+
+#[allow(unsafe_code)]
+fn mount_setattr(at: BorrowedFd<'_>, path: &CStr, attributes: &MountAttributes, recursive: bool) -> Result<(), Errno> {
+    let flags = AT_EMPTY_PATH | if recursive { AT_RECURSIVE } else { 0 };
+    // SAFETY: path and attributes are valid for the length of the call, and the size is that of the structure.
+    checked(unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            at.as_raw_fd(),
+            path.as_ptr(),
+            flags,
+            std::ptr::from_ref(attributes),
+            size_of::<MountAttributes>(),
+        )
+    })
+    .map(drop)
+}
+
+/// Attaches the detached mount `from` on top of the place `to`.
+#[allow(unsafe_code)]
+pub fn attach(from: BorrowedFd<'_>, to: BorrowedFd<'_>) -> Result<(), Errno> {
+    const MOVE_MOUNT_F_EMPTY_PATH: u32 = 0x4;
+    const MOVE_MOUNT_T_EMPTY_PATH: u32 = 0x40;
+    // SAFETY: both paths are static C strings.
+    checked(unsafe {
+        libc::syscall(
+            libc::SYS_move_mount,
+            from.as_raw_fd(),
+            c"".as_ptr(),
+            to.as_raw_fd(),
+            c"".as_ptr(),
+            MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH,
+        )
+    })
+    .map(drop)
+}
+
+/// A new, detached mount of a file system of this kind.
+#[allow(unsafe_code)]
+pub fn new_filesystem(kind: &CStr, options: &[(&CStr, &CStr)], flags: &[&CStr], set: u64) -> Result<OwnedFd, Errno> {
+    const CLOEXEC: u32 = 1;
+    const SET_FLAG: u32 = 0;
+    const SET_STRING: u32 = 1;
+    const CREATE: u32 = 6;
+    let nothing = std::ptr::null::<libc::c_char>();
+    // SAFETY: the name is a valid C string.
+    let context = descriptor(unsafe { libc::syscall(libc::SYS_fsopen, kind.as_ptr(), CLOEXEC) })?;
+    let configure = |command: u32, key: *const libc::c_char, value: *const libc::c_char| {
+        // SAFETY: key and value are null or valid C strings, as the command asks.
+        checked(unsafe { libc::syscall(libc::SYS_fsconfig, context.as_raw_fd(), command, key, value, 0) }).map(drop)
+    };
+    for (key, value) in options {
+        configure(SET_STRING, key.as_ptr(), value.as_ptr())?;
+    }
+    for key in flags {
+        configure(SET_FLAG, key.as_ptr(), nothing)?;
+    }
+    configure(CREATE, nothing, nothing)?;
+    // SAFETY: takes integers only.
+    descriptor(unsafe { libc::syscall(libc::SYS_fsmount, context.as_raw_fd(), CLOEXEC, set) })
+}
+
+/// Makes the current directory the root, and stacks the old root on top of it.
+#[allow(unsafe_code)]
+pub fn pivot_root_here() -> Result<(), Errno> {
+    // SAFETY: both paths are static C strings.
+    checked(unsafe { libc::syscall(libc::SYS_pivot_root, c".".as_ptr(), c".".as_ptr()) }).map(drop)
+}
+
+/// Empties every capability set, the bounding and ambient ones included, and locks the securebits, so that no later
+/// exec, whatever the file or the user id, gives one back (capabilities(7)).
+#[allow(unsafe_code)]
+pub fn drop_capabilities() -> Result<(), Errno> {
+    const VERSION_3: u32 = 0x2008_0522;
+    const NOROOT: libc::c_ulong = 0b11;
+    const NO_SETUID_FIXUP: libc::c_ulong = 0b11 << 2;
+    const KEEP_CAPS_LOCKED: libc::c_ulong = 1 << 5;
+    const NO_AMBIENT_RAISE: libc::c_ulong = 0b11 << 6;
+    for capability in 0..64 as libc::c_ulong {
+        // SAFETY: takes integers only.
+        match checked(libc::c_long::from(unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) })) {
+            Ok(_) => (),
+            // Past the last one that this kernel knows.
+            Err(Errno::EINVAL) if capability > 0 => break,
+            Err(errno) => return Err(errno),
+        }
+    }
+    // SAFETY: takes integers only.
+    checked(libc::c_long::from(unsafe {
+        libc::prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_CLEAR_ALL as libc::c_ulong, 0, 0, 0)
+    }))?;
+    let bits = NOROOT | NO_SETUID_FIXUP | KEEP_CAPS_LOCKED | NO_AMBIENT_RAISE;
+    // SAFETY: takes integers only.
+    checked(libc::c_long::from(unsafe { libc::prctl(libc::PR_SET_SECUREBITS, bits, 0, 0, 0) }))?;
+    let header = [VERSION_3, 0];
+    let sets = [0u32; 6];
+    // SAFETY: header and sets have the layout that version 3 of capset(2) reads: two words, and two times three.
+    checked(unsafe { libc::syscall(libc::SYS_capset, header.as_ptr(), sets.as_ptr()) }).map(drop)
+}
+
+/// Joins a new, empty session keyring.
+#[allow(unsafe_code)]
+pub fn new_keyring() -> Result<(), Errno> {
+    const JOIN_SESSION_KEYRING: libc::c_ulong = 1;
+    // SAFETY: a null name asks for an anonymous keyring; nothing is read.
+    checked(unsafe { libc::syscall(libc::SYS_keyctl, JOIN_SESSION_KEYRING, 0, 0, 0, 0) }).map(drop)
+}
+
+/// Marks every descriptor from `first` on to be closed by exec.
+#[allow(unsafe_code)]
+pub fn close_on_exec(first: RawFd) -> Result<(), Errno> {
+    const CLOSE_RANGE_CLOEXEC: libc::c_uint = 4;
+    // SAFETY: marks descriptors; no descriptor changes its owner.
+    checked(unsafe { libc::syscall(libc::SYS_close_range, first, libc::c_uint::MAX, CLOSE_RANGE_CLOEXEC) }).map(drop)
+}
+
+/// Closes every descriptor but one. For a process that never runs anything that owned another.
+#[allow(unsafe_code)]
+pub fn close_all_but(kept: BorrowedFd<'_>) -> Result<(), Errno> {
+    let kept = kept.as_raw_fd();
+    // SAFETY: pid 1 calls this once everything else it owned is dropped; what is left was inherited and has no owner here.
+    unsafe {
+        if kept > 0 {
+            checked(libc::syscall(libc::SYS_close_range, 0, kept - 1, 0))?;
+        }
+        checked(libc::syscall(libc::SYS_close_range, kept + 1, libc::c_uint::MAX, 0)).map(drop)
+    }
+}
+
+/// Sends a signal to the process that a descriptor names.
+#[allow(unsafe_code)]
+pub fn send_signal(pidfd: BorrowedFd<'_>, signal: i32) -> Result<(), Errno> {
+    // SAFETY: a null siginfo means that of kill(2).
+    checked(unsafe {
+        libc::syscall(libc::SYS_pidfd_send_signal, pidfd.as_raw_fd(), signal, std::ptr::null::<libc::siginfo_t>(), 0)
+    })
+    .map(drop)
+}
+
+/// The Landlock ABI of this kernel; an error where there is none.
+#[allow(unsafe_code)]
+pub fn landlock_abi() -> Result<u32, Errno> {
+    const VERSION: u32 = 1;
+    // SAFETY: with this flag nothing is read.
+    let abi = checked(unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<u8>(), 0, VERSION) })?;
+    u32::try_from(abi).map_err(|_| Errno::EOVERFLOW)
+}
+
+/// `struct landlock_ruleset_attr` (linux/landlock.h), as far as ABI 6 knows it.
+#[repr(C)]
+struct RulesetAttributes {
+    files: u64,
+    network: u64,
+    scoped: u64,
+}
+
+/// `struct landlock_path_beneath_attr`.
+#[repr(C, packed)]
+struct PathBeneath {
+    allowed: u64,
+    parent: i32,
+}
+
+/// A ruleset that handles these rights on files, and keeps these effects (ABI 6) within.
+#[allow(unsafe_code)]
+pub fn landlock_ruleset(abi: u32, files: u64, scoped: u64) -> Result<OwnedFd, Errno> {
+    let attributes = RulesetAttributes { files, network: 0, scoped };
+    let size = match abi {
+        ..=3 => 8,
+        4 | 5 => 16,
+        _ => size_of::<RulesetAttributes>(),
+    };
+    // SAFETY: the structure is valid for the call, and `size` no longer than it.
+    descriptor(unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::from_ref(&attributes), size, 0) })
+}
+
+/// Allows these rights on what `place` names and below it.
+#[allow(unsafe_code)]
+pub fn landlock_allow(ruleset: BorrowedFd<'_>, place: BorrowedFd<'_>, rights: u64) -> Result<(), Errno> {
+    const PATH_BENEATH: u32 = 1;
+    let rule = PathBeneath { allowed: rights, parent: place.as_raw_fd() };
+    // SAFETY: the rule is valid for the length of the call.
+    checked(unsafe {
+        libc::syscall(libc::SYS_landlock_add_rule, ruleset.as_raw_fd(), PATH_BENEATH, std::ptr::from_ref(&rule), 0)
+    })
+    .map(drop)
+}
+
+/// Puts the ruleset in force for this process and all its children.
+#[allow(unsafe_code)]
+pub fn landlock_restrict(ruleset: BorrowedFd<'_>) -> Result<(), Errno> {
+    // SAFETY: takes integers only.
+    checked(unsafe { libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), 0) }).map(drop)
+}
+
+/// Loads a filter for this process and all its children (seccomp(2)).
+#[allow(unsafe_code)]
+pub fn load_filter(program: &[Instruction]) -> Result<(), Errno> {
+    #[repr(C)]
+    struct Program {
+        length: u16,
+        filter: *const Instruction,
+    }
+    const SET_MODE_FILTER: u32 = 1;
+    let length = u16::try_from(program.len()).map_err(|_| Errno::E2BIG)?;
+    let program = Program { length, filter: program.as_ptr() };
+    // SAFETY: `Program` is laid out as `struct sock_fprog`, `Instruction` as `struct sock_filter`, and the length is
+    // that of the slice.
+    checked(unsafe { libc::syscall(libc::SYS_seccomp, SET_MODE_FILTER, 0, std::ptr::from_ref(&program)) }).map(drop)
+}
+
+/// What became of a child.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    Exited(u8),
+    /// By this signal; real-time ones too, which nix's `Signal` cannot name.
+    Signaled(i32),
+    Stopped(i32),
+}
+
+/// `waitpid(2)` for any child, without waiting; `None` when none has anything to tell.
+#[allow(unsafe_code)]
+pub fn changed_child() -> Result<Option<(Pid, Change)>, Errno> {
+    let mut status = 0;
+    // SAFETY: the status is valid for the length of the call.
+    let pid = unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG | libc::WUNTRACED) };
+    match checked(libc::c_long::from(pid))? {
+        0 => Ok(None),
+        _ => {
+            let change = if libc::WIFEXITED(status) {
+                Change::Exited(u8::try_from(libc::WEXITSTATUS(status)).unwrap_or(u8::MAX))
+            } else if libc::WIFSIGNALED(status) {
+                Change::Signaled(libc::WTERMSIG(status))
+            } else {
+                Change::Stopped(libc::WSTOPSIG(status))
+            };
+            Ok(Some((Pid::from_raw(pid), change)))
+        }
+    }
+}
+
+/// Replaces this process's program; only ever returns an error.
+#[allow(unsafe_code)]
+pub fn exec(program: &CStr, arguments: &[*const libc::c_char], environment: &[*const libc::c_char]) -> Errno {
+    if arguments.last() != Some(&std::ptr::null()) || environment.last() != Some(&std::ptr::null()) {
+        return Errno::EINVAL;
+    }
+    // SAFETY: both arrays end with a null pointer, and the callers keep the strings they point to.
+    unsafe { libc::execve(program.as_ptr(), arguments.as_ptr(), environment.as_ptr()) };
+    Errno::last()
+}
+
+/// Ends this process at once: no destructor runs and no buffer that was copied from the parent is written twice.
+#[allow(unsafe_code)]
+pub fn exit(status: i32) -> ! {
+    // SAFETY: ends the process.
+    unsafe { libc::_exit(status) }
+}
+
+/// Gives a signal its default action again.
+#[allow(unsafe_code)]
+pub fn default_action(signal: nix::sys::signal::Signal) -> Result<(), Errno> {
+    // SAFETY: installs no handler of ours.
+    unsafe { nix::sys::signal::signal(signal, nix::sys::signal::SigHandler::SigDfl) }.map(drop)
+}
+
+/// Whether a signal is ignored by this process.
+#[allow(unsafe_code)]
+pub fn is_ignored(signal: i32) -> bool {
+    // SAFETY: `sigaction` is plain data, for which zero is a valid value; a null new action only asks.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal, std::ptr::null(), &raw mut action) == 0 && action.sa_sigaction == libc::SIG_IGN
+    }
+}
+
+/// Borrows a descriptor by number, for a few calls in a row.
+#[allow(unsafe_code)]
+pub fn borrow(fd: RawFd) -> Result<BorrowedFd<'static>, Errno> {
+    // SAFETY: fcntl(F_GETFD) takes integers only.
+    checked(libc::c_long::from(unsafe { libc::fcntl(fd, libc::F_GETFD) }))?;
+    // SAFETY: the descriptor is open, as was just seen, and was given to this process by its caller to use.
+    Ok(unsafe { BorrowedFd::borrow_raw(fd) })
+}
+
+/// Takes over a descriptor that this process inherited by number.
+#[allow(unsafe_code)]
+pub fn take(fd: RawFd) -> Result<OwnedFd, Errno> {
+    borrow(fd)?;
+    // SAFETY: open, as was just seen; it was inherited for the caller alone, who asks once.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}

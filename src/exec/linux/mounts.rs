@@ -1,0 +1,412 @@
+//! A plan's mounts, carried out with the new mount API: every source and every place is held by descriptor, no link is
+//! ever followed, and nothing is created outside file systems of the run's own.
+//!
+//! The plan says what and in which order; nothing is decided here.
+
+use super::control::Failure;
+use super::kernel::{self, NODEV, NOEXEC, NOSUID, RDONLY};
+use super::{devices, proc};
+use crate::backend::bubblewrap::{Mount, Plan, Root};
+use crate::ir::{Node, NodeKind};
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat, openat2};
+use nix::sys::stat::{FchmodatFlags, FileStat, Mode, SFlag, fchmodat, fstat, mkdirat};
+use std::collections::BTreeSet;
+use std::ffi::{CStr, CString};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// The tree under construction.
+pub struct Tree {
+    root: OwnedFd,
+    /// The devices of the file systems that the run itself made: nothing is created anywhere else.
+    own: BTreeSet<u64>,
+    /// Mounts that become read-only once everything stands.
+    unsealed: Vec<OwnedFd>,
+    masks: Masks,
+}
+
+/// What a mount point has to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    Directory,
+    File,
+}
+
+/// Builds the plan's tree and makes it this process's root. The process has a mount namespace of its own.
+pub fn enter(plan: &Plan, size: Option<u64>) -> Result<(), Failure> {
+    let host = open_root().map_err(|errno| Failure::setup("open `/`", errno))?;
+    kernel::make_private(host.as_fd()).map_err(|errno| match errno {
+        Errno::ENOSYS => Failure::setup("set mount attributes (Linux 5.12 or newer is needed)", errno),
+        errno => Failure::setup("make the mounts private", errno),
+    })?;
+    // Everything that is taken from the host is taken before anything is mounted.
+    let mut sources = Vec::with_capacity(plan.mounts.len());
+    for mount in &plan.mounts {
+        sources.push(source(host.as_fd(), mount)?);
+    }
+    let mut tree = Tree::new(host.as_fd(), plan.root)?;
+    for (at, (mount, source)) in plan.mounts.iter().zip(sources).enumerate() {
+        tree.carry_out(mount, source, &plan.mounts[at + 1..], size)?;
+    }
+    tree.enter()
+}
+
+/// What an operation takes from the host.
+enum Source {
+    Nothing,
+    Tree(OwnedFd, FileStat),
+    Devices(Vec<(String, OwnedFd)>),
+}
+
+fn source(host: BorrowedFd<'_>, mount: &Mount) -> Result<Source, Failure> {
+    match mount {
+        Mount::Bind { path, node, write, exec } => {
+            let failed = |errno| match errno {
+                // Gone, or a link or another thing than a directory on the way, since it was looked at.
+                Errno::ENOENT | Errno::ELOOP | Errno::ENOTDIR => Failure::changed(path),
+                errno => Failure::setup(format!("open {}", quoted(path)), errno),
+            };
+            let place = open(host, path).map_err(failed)?;
+            let seen = fstat(&place).map_err(failed)?;
+            if !same_node(&seen, node) {
+                return Err(Failure::changed(path));
+            }
+            let copy = kernel::copy_tree(place.as_fd(), c"", true)
+                .map_err(|errno| Failure::setup(format!("copy the mounts at {}", quoted(path)), errno))?;
+            let mut flags = NOSUID | NODEV;
+            if !write {
+                flags |= RDONLY;
+            }
+            if !exec {
+                flags |= NOEXEC;
+            }
+            kernel::restrict_mount(copy.as_fd(), flags, true)
+                .map_err(|errno| Failure::setup(format!("restrict the mounts at {}", quoted(path)), errno))?;
+            Ok(Source::Tree(copy, seen))
+        }
+        Mount::Devices { nodes } => Ok(Source::Devices(devices::sources(host, nodes)?)),
+        _ => Ok(Source::Nothing),
+    }
+}
+
+impl Tree {
+    fn new(host: BorrowedFd<'_>, root: Root) -> Result<Tree, Failure> {
+        let mut own = BTreeSet::new();
+        let mut unsealed = Vec::new();
+        let stage = |errno| Failure::setup("make the sandbox's root", errno);
+        let (root, masks) = match root {
+            Root::Host { exec } => {
+                let copy = kernel::copy_tree(host, c"", true).map_err(stage)?;
+                let flags = RDONLY | NOSUID | NODEV | if exec { 0 } else { NOEXEC };
+                kernel::restrict_mount(copy.as_fd(), flags, true).map_err(stage)?;
+                (copy, Masks::new(host)?)
+            }
+            Root::Empty { listable } => {
+                let masks = Masks::new(host)?;
+                let mode = if listable { c"0555" } else { c"0111" };
+                let root = memory(mode, NOSUID | NODEV | NOEXEC, None).map_err(stage)?;
+                own.insert(fstat(&root).map_err(stage)?.st_dev);
+                unsealed.push(root.try_clone().map_err(|_| stage(Errno::EMFILE))?);
+                (root, masks)
+            }
+        };
+        // On top of the host's root, where only descriptors lead; the old root is dropped with all of it in the end.
+        kernel::attach(root.as_fd(), host).map_err(stage)?;
+        Ok(Tree { root, own, unsealed, masks })
+    }
+
+    fn carry_out(&mut self, mount: &Mount, source: Source, later: &[Mount], size: Option<u64>) -> Result<(), Failure> {
+        match (mount, source) {
+            (Mount::Bind { path, .. }, Source::Tree(copy, seen)) => {
+                let shape = shape(&seen);
+                let place = self.place(path, shape)?;
+                let there = fstat(&place).map_err(|errno| at("look at", path, errno))?;
+                if !self.own.contains(&there.st_dev) && (there.st_dev, there.st_ino) != (seen.st_dev, seen.st_ino) {
+                    return Err(Failure::changed(path));
+                }
+                if path == b"/" {
+                    return Err(at("bind", path, Errno::EBUSY));
+                }
+                attach(copy.as_fd(), &place, path)
+            }
+            (Mount::EmptyDirectory { path, listable }, _) => {
+                let Some(place) = self.reachable(path, Shape::Directory)? else { return Ok(()) };
+                if later.iter().any(|other| other_path(other).is_some_and(|other| is_below(other, path))) {
+                    let mode = if *listable { c"0555" } else { c"0111" };
+                    let mount = memory(mode, NOSUID | NODEV | NOEXEC, None)
+                        .map_err(|errno| at("make a tmpfs for", path, errno))?;
+                    self.adopt(&mount, path)?;
+                    attach(mount.as_fd(), &place, path)?;
+                    self.unsealed.push(mount);
+                    Ok(())
+                } else {
+                    attach(self.masks.directory(*listable, path)?.as_fd(), &place, path)
+                }
+            }
+            (Mount::Directory { path, listable }, _) => {
+                let (parent, name) = self.entry(path)?;
+                let failed = |errno| at("make", path, errno);
+                match make(&parent, &name, Shape::Directory) {
+                    Ok(()) | Err(Errno::EEXIST) => (),
+                    Err(errno) => return Err(failed(errno)),
+                }
+                let place = open(parent.as_fd(), name.as_bytes()).map_err(failed)?;
+                self.must_be_own(&place, path)?;
+                let mode = Mode::from_bits_truncate(if *listable { 0o555 } else { 0o111 });
+                fchmodat(&parent, name.as_c_str(), mode, FchmodatFlags::FollowSymlink).map_err(failed)
+            }
+            (Mount::MaskFile { path }, _) => {
+                let Some(place) = self.reachable(path, Shape::File)? else { return Ok(()) };
+                attach(self.masks.file(path)?.as_fd(), &place, path)
+            }
+            (Mount::Private { path, mode, exec }, _) => {
+                let flags = NOSUID | NODEV | if *exec { 0 } else { NOEXEC };
+                let place = self.place(path, Shape::Directory)?;
+                let failed = |errno| at("make a tmpfs for", path, errno);
+                let mode = CString::new(format!("{:o}", mode & 0o7777)).map_err(|_| failed(Errno::EINVAL))?;
+                let mount = memory(&mode, flags, size).map_err(failed)?;
+                self.adopt(&mount, path)?;
+                attach(mount.as_fd(), &place, path)
+            }
+            (Mount::File { path, text }, _) => {
+                let (parent, name) = self.entry(path)?;
+                let failed = |errno| at("write", path, errno);
+                let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_CLOEXEC | OFlag::O_NOFOLLOW;
+                let file = openat(&parent, name.as_c_str(), flags, Mode::from_bits_truncate(0o444)).map_err(failed)?;
+                let mut rest = &text[..];
+                while !rest.is_empty() {
+                    let written = nix::unistd::write(&file, rest).map_err(failed)?;
+                    rest = &rest[written..];
+                }
+                Ok(())
+            }
+            (Mount::Symlink { path, to }, _) => {
+                let (parent, name) = self.entry(path)?;
+                nix::unistd::symlinkat(&to[..], &parent, name.as_c_str()).map_err(|errno| at("link", path, errno))
+            }
+            (Mount::Devices { .. }, Source::Devices(nodes)) => {
+                let path = b"/dev";
+                let place = self.place(path, Shape::Directory)?;
+                let mount =
+                    memory(c"0755", NOSUID | NOEXEC, None).map_err(|errno| at("make a tmpfs for", path, errno))?;
+                self.adopt(&mount, path)?;
+                attach(mount.as_fd(), &place, path)?;
+                devices::furnish(mount.as_fd(), nodes)?;
+                self.unsealed.push(mount);
+                Ok(())
+            }
+            (Mount::Proc, _) => {
+                let place = self.place(b"/proc", Shape::Directory)?;
+                let mount = proc::mount(place.as_fd())?;
+                proc::cover(mount.as_fd(), &mut self.masks)
+            }
+            (Mount::Bind { path, .. }, _) => Err(at("bind", path, Errno::EINVAL)),
+            (Mount::Devices { .. }, _) => Err(at("bind", b"/dev", Errno::EINVAL)),
+        }
+    }
+
+    fn adopt(&mut self, mount: &OwnedFd, path: &[u8]) -> Result<(), Failure> {
+        self.own.insert(fstat(mount).map_err(|errno| at("look at", path, errno))?.st_dev);
+        Ok(())
+    }
+
+    /// The place for a mount; made, with the directories on the way, where it lies in a file system of the run's own.
+    fn place(&self, path: &[u8], shape: Shape) -> Result<OwnedFd, Failure> {
+        match open(self.root.as_fd(), path) {
+            Ok(place) => {
+                let seen = fstat(&place).map_err(|errno| at("look at", path, errno))?;
+                let kind = kind(&seen);
+                let fits = (kind == Some(NodeKind::Directory)) == (shape == Shape::Directory);
+                if fits && kind != Some(NodeKind::Link) { Ok(place) } else { Err(Failure::changed(path)) }
+            }
+            Err(Errno::ENOENT) => {
+                let (parent, name) = self.entry(path)?;
+                let failed = |errno| at("make a place for", path, errno);
+                make(&parent, &name, shape).map_err(failed)?;
+                open(parent.as_fd(), name.as_bytes()).map_err(failed)
+            }
+            Err(Errno::ELOOP | Errno::ENOTDIR) => Err(Failure::changed(path)),
+            Err(errno) => Err(at("open", path, errno)),
+        }
+    }
+
+    /// The place of a mask. `None` where this process, which has every right the command will have and more, may not
+    /// even go: there is nothing left to hide.
+    fn reachable(&self, path: &[u8], shape: Shape) -> Result<Option<OwnedFd>, Failure> {
+        match open(self.root.as_fd(), path) {
+            Err(Errno::EACCES) => Ok(None),
+            _ => self.place(path, shape).map(Some),
+        }
+    }
+
+    /// The directory that `path` lies in, which is the run's own, and the name of the last segment.
+    fn entry(&self, path: &[u8]) -> Result<(OwnedFd, CString), Failure> {
+        let failed = |errno| at("make a place for", path, errno);
+        let mut segments: Vec<&[u8]> = path.split(|byte| *byte == b'/').filter(|part| !part.is_empty()).collect();
+        let Some(last) = segments.pop() else { return Err(failed(Errno::EINVAL)) };
+        let mut directory = self.root.try_clone().map_err(|_| failed(Errno::EMFILE))?;
+        for segment in segments {
+            directory = match open(directory.as_fd(), segment) {
+                Ok(next) => next,
+                Err(Errno::ENOENT) => {
+                    self.must_be_own(&directory, path)?;
+                    let name = CString::new(segment).map_err(|_| failed(Errno::EINVAL))?;
+                    make(&directory, &name, Shape::Directory).map_err(failed)?;
+                    open(directory.as_fd(), segment).map_err(failed)?
+                }
+                Err(errno) => return Err(failed(errno)),
+            };
+        }
+        self.must_be_own(&directory, path)?;
+        Ok((directory, CString::new(last).map_err(|_| failed(Errno::EINVAL))?))
+    }
+
+    /// Nothing is ever made on the host: a name that is missing there was taken away since it was looked at.
+    fn must_be_own(&self, directory: &OwnedFd, path: &[u8]) -> Result<(), Failure> {
+        let device = fstat(directory).map_err(|errno| at("look at", path, errno))?.st_dev;
+        if self.own.contains(&device) { Ok(()) } else { Err(Failure::changed(path)) }
+    }
+
+    fn enter(self) -> Result<(), Failure> {
+        for mount in &self.unsealed {
+            kernel::restrict_mount(mount.as_fd(), RDONLY, false)
+                .map_err(|errno| Failure::setup("make the sandbox's own directories read-only", errno))?;
+        }
+        nix::unistd::fchdir(&self.root).map_err(|errno| Failure::setup("enter the sandbox's root", errno))?;
+        kernel::pivot_root_here().map_err(|errno| Failure::setup("change the root", errno))?;
+        nix::mount::umount2(".", nix::mount::MntFlags::MNT_DETACH)
+            .map_err(|errno| Failure::setup("let go of the host's root", errno))?;
+        nix::unistd::chdir("/").map_err(|errno| Failure::setup("enter `/`", errno))
+    }
+}
+
+/// The nodes that masks are copies of: one file system each, however many masks.
+pub struct Masks {
+    /// Its root is 0700: what lies in it is reached by the copies alone.
+    stage: OwnedFd,
+    listable: Option<OwnedFd>,
+    searchable: Option<OwnedFd>,
+}
+
+impl Masks {
+    fn new(host: BorrowedFd<'_>) -> Result<Masks, Failure> {
+        let failed = |errno| Failure::setup("make the masks", errno);
+        let stage = memory(c"0700", NOSUID | NODEV | NOEXEC, None).map_err(failed)?;
+        let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_CLOEXEC;
+        openat(&stage, c"file", flags, Mode::empty()).map_err(failed)?;
+        make(&stage, c"listable", Shape::Directory).map_err(failed)?;
+        mkdirat(&stage, c"searchable", Mode::from_bits_truncate(0o111)).map_err(failed)?;
+        kernel::restrict_mount(stage.as_fd(), RDONLY, false).map_err(failed)?;
+        // Only an attached mount can be copied before Linux 6.15.
+        kernel::attach(stage.as_fd(), host).map_err(failed)?;
+        Ok(Masks { stage, listable: None, searchable: None })
+    }
+
+    pub fn file(&mut self, path: &[u8]) -> Result<OwnedFd, Failure> {
+        kernel::copy_tree(self.stage.as_fd(), c"file", false).map_err(|errno| at("make a mask for", path, errno))
+    }
+
+    pub fn directory(&mut self, listable: bool, path: &[u8]) -> Result<OwnedFd, Failure> {
+        let (kept, name) =
+            if listable { (&mut self.listable, c"listable") } else { (&mut self.searchable, c"searchable") };
+        let failed = |errno| at("make a mask for", path, errno);
+        if kept.is_none() {
+            *kept = Some(open(self.stage.as_fd(), name.to_bytes()).map_err(failed)?);
+        }
+        match kept {
+            Some(directory) => kernel::copy_tree(directory.as_fd(), c"", false).map_err(failed),
+            None => Err(failed(Errno::ENOENT)),
+        }
+    }
+}
+
+/// Opens what `path`, absolute or not, names below `at`, as a place only (`O_PATH`); no link is followed, neither on the way nor at the end.
+pub fn open(at: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
+    let how = OpenHow::new()
+        .flags(OFlag::O_PATH | OFlag::O_CLOEXEC | OFlag::O_NOFOLLOW)
+        .resolve(ResolveFlag::RESOLVE_NO_SYMLINKS | ResolveFlag::RESOLVE_NO_MAGICLINKS);
+    let start = path.iter().position(|byte| *byte != b'/').unwrap_or(path.len());
+    let path = if start == path.len() { &b"."[..] } else { &path[start..] };
+    openat2(at, path, how)
+}
+
+/// This process's root, as a place.
+pub fn open_root() -> Result<OwnedFd, Errno> {
+    nix::fcntl::open("/", OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty())
+}
+
+/// Makes a mount point.
+pub fn make(directory: impl AsFd, name: &CStr, shape: Shape) -> Result<(), Errno> {
+    match shape {
+        Shape::Directory => mkdirat(directory, name, Mode::from_bits_truncate(0o555)),
+        Shape::File => {
+            let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_CLOEXEC;
+            openat(directory, name, flags, Mode::from_bits_truncate(0o444)).map(drop)
+        }
+    }
+}
+
+/// A detached tmpfs, of so many bytes at the most.
+fn memory(mode: &CStr, flags: u64, size: Option<u64>) -> Result<OwnedFd, Errno> {
+    let size = size.and_then(|size| CString::new(size.max(4096).to_string()).ok());
+    let mut options = vec![(c"mode", mode)];
+    if let Some(size) = &size {
+        options.push((c"size", size.as_c_str()));
+    }
+    kernel::new_filesystem(c"tmpfs", &options, &[], flags)
+}
+
+fn attach(mount: BorrowedFd<'_>, place: &OwnedFd, path: &[u8]) -> Result<(), Failure> {
+    kernel::attach(mount, place.as_fd()).map_err(|errno| match errno {
+        // A file over a directory or the other way round; or the place was removed meanwhile.
+        Errno::ENOTDIR | Errno::ENOENT => Failure::changed(path),
+        errno => at("mount on", path, errno),
+    })
+}
+
+fn at(act: &str, path: &[u8], errno: Errno) -> Failure {
+    Failure::setup(format!("{act} {}", quoted(path)), errno)
+}
+
+fn quoted(path: &[u8]) -> String {
+    format!("`{}`", String::from_utf8_lossy(path))
+}
+
+fn shape(seen: &FileStat) -> Shape {
+    if kind(seen) == Some(NodeKind::Directory) { Shape::Directory } else { Shape::File }
+}
+
+fn same_node(seen: &FileStat, node: &Node) -> bool {
+    seen.st_dev == node.device && seen.st_ino == node.inode && kind(seen) == Some(node.kind)
+}
+
+fn kind(seen: &FileStat) -> Option<NodeKind> {
+    Some(match SFlag::from_bits_truncate(seen.st_mode & SFlag::S_IFMT.bits()) {
+        SFlag::S_IFREG => NodeKind::File,
+        SFlag::S_IFDIR => NodeKind::Directory,
+        SFlag::S_IFLNK => NodeKind::Link,
+        SFlag::S_IFSOCK => NodeKind::Socket,
+        SFlag::S_IFIFO => NodeKind::Fifo,
+        SFlag::S_IFCHR | SFlag::S_IFBLK => NodeKind::Device,
+        _ => return None,
+    })
+}
+
+fn other_path(mount: &Mount) -> Option<&[u8]> {
+    match mount {
+        Mount::Bind { path, .. }
+        | Mount::EmptyDirectory { path, .. }
+        | Mount::Directory { path, .. }
+        | Mount::MaskFile { path }
+        | Mount::Private { path, .. }
+        | Mount::File { path, .. }
+        | Mount::Symlink { path, .. } => Some(path),
+        Mount::Devices { .. } => Some(b"/dev"),
+        Mount::Proc => Some(b"/proc"),
+    }
+}
+
+/// Whether `path` lies strictly below `directory`.
+fn is_below(path: &[u8], directory: &[u8]) -> bool {
+    path.strip_prefix(directory).is_some_and(|rest| rest.starts_with(b"/"))
+}

@@ -1,0 +1,319 @@
+//! The half that stays outside: passes signals in, serves the proxy, watches the wall clock, and tells how it ended.
+
+use super::control::{Control, Failure, Report, Stage};
+use super::terminal::Terminal;
+use super::{Error, Exit, kernel};
+use crate::event::Sink;
+use crate::proxy::{self, Rules};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::socket::MsgFlags;
+use nix::unistd::Pid;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::io::{Interest, unix::AsyncFd};
+
+/// Signals that are passed on when somebody sends them.
+const FORWARDED: [Signal; 7] = [
+    Signal::SIGTERM,
+    Signal::SIGINT,
+    Signal::SIGHUP,
+    Signal::SIGQUIT,
+    Signal::SIGUSR1,
+    Signal::SIGUSR2,
+    Signal::SIGWINCH,
+];
+
+/// Signals held back from before the sandbox is made, so that none is lost and none ends us halfway.
+pub struct Signals {
+    file: SignalFd,
+    before: SigSet,
+}
+
+impl Signals {
+    /// Those that the caller has set to be ignored (`nohup`, a shell's background) stay so, here and inside.
+    pub fn hold() -> Result<Signals, Errno> {
+        let mut mask = SigSet::empty();
+        for signal in FORWARDED.into_iter().filter(|signal| !kernel::is_ignored(*signal as i32)) {
+            mask.add(signal);
+        }
+        mask.add(Signal::SIGCONT);
+        let before = mask.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
+        let file = SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
+        Ok(Signals { file, before })
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        while let Ok(Some(_)) = self.file.read_signal() {}
+        let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&self.before), None);
+    }
+}
+
+/// A sandbox that is being set up.
+pub struct Started {
+    pub pid: Pid,
+    pub pidfd: OwnedFd,
+    pub control: Control,
+}
+
+struct Supervisor {
+    started: Started,
+    signals: Signals,
+    listener: Option<OwnedFd>,
+    ready: bool,
+    /// Nothing more comes over the control socket.
+    closed: bool,
+    failure: Option<Failure>,
+    exit: Option<Exit>,
+    timed_out: bool,
+    given_up: Option<i32>,
+}
+
+/// Waits for the end of the command. `time` is the wall clock's limit.
+pub fn supervise(
+    started: Started,
+    signals: Signals,
+    time: Option<Duration>,
+    proxied: Option<(Arc<Rules>, Arc<dyn Sink>)>,
+) -> Result<Exit, Error> {
+    let terminal = Terminal::remember();
+    let mut supervisor = Supervisor {
+        started,
+        signals,
+        listener: None,
+        ready: false,
+        closed: false,
+        failure: None,
+        exit: None,
+        timed_out: false,
+        given_up: None,
+    };
+    let mut deadline = None;
+    let mut proxy_failure = None;
+    while !supervisor.ended(timeout(deadline))? {
+        if supervisor.ready && deadline.is_none() {
+            deadline = time.and_then(|time| Instant::now().checked_add(time));
+        }
+        if let (Some(listener), Some((rules, events))) = (supervisor.listener.take(), &proxied) {
+            proxy_failure = supervisor.serve(listener, deadline, rules.clone(), events.clone())?;
+            break;
+        }
+        if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            supervisor.time_out();
+            deadline = None;
+        }
+    }
+    terminal.restore();
+    match proxy_failure {
+        Some(source) => Err(Error::Setup { act: "go on without the proxy".into(), source }),
+        None => supervisor.outcome(),
+    }
+}
+
+fn timeout(deadline: Option<Instant>) -> PollTimeout {
+    let Some(deadline) = deadline else { return PollTimeout::NONE };
+    let left = deadline.saturating_duration_since(Instant::now()) + Duration::from_millis(1);
+    PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX)
+}
+
+impl Supervisor {
+    /// Waits for one round of whatever happens first; whether the sandbox is gone.
+    fn ended(&mut self, timeout: PollTimeout) -> Result<bool, Error> {
+        let (gone, signals, control) = {
+            let mut ready = vec![
+                PollFd::new(self.started.pidfd.as_fd(), PollFlags::POLLIN),
+                PollFd::new(self.signals.file.as_fd(), PollFlags::POLLIN),
+            ];
+            if !self.closed {
+                ready.push(PollFd::new(self.started.control.as_fd(), PollFlags::POLLIN));
+            }
+            match poll(&mut ready, timeout) {
+                Ok(_) => (),
+                Err(Errno::EINTR) => return Ok(false),
+                Err(errno) => return Err(setup("wait for the sandbox", errno)),
+            }
+            let any = |at: usize| ready.get(at).is_some_and(|ready| ready.any().unwrap_or(true));
+            (any(0), any(1), any(2))
+        };
+        if signals {
+            self.pass_signals();
+        }
+        if control || gone {
+            self.hear();
+        }
+        if gone {
+            let _ = nix::sys::wait::waitpid(self.started.pid, None);
+        }
+        Ok(gone)
+    }
+
+    fn pass_signals(&mut self) {
+        while let Ok(Some(information)) = self.signals.file.read_signal() {
+            let Ok(number) = i32::try_from(information.ssi_signo) else { continue };
+            if number == Signal::SIGCONT as i32 {
+                // We were stopped, and what was reported before is over: the command goes on with us.
+                self.hear_stale();
+                let _ = self.started.control.forward(number);
+                continue;
+            }
+            // What the terminal generates, the command gets from the terminal: it must not arrive twice.
+            let sent = matches!(information.ssi_code, libc::SI_USER | libc::SI_QUEUE | libc::SI_TKILL);
+            let ends = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT].contains(&number);
+            if !self.ready && ends {
+                self.given_up = Some(number);
+                self.kill();
+            } else if sent {
+                let _ = self.started.control.forward(number);
+            }
+        }
+    }
+
+    /// Takes in what came from inside.
+    fn hear(&mut self) {
+        while let Some(report) = self.receive() {
+            if let Report::Stopped(_) = report {
+                // Stopped by itself: whoever started us shall see that, and continue us.
+                let _ = nix::sys::signal::raise(Signal::SIGSTOP);
+                self.pass_signals();
+            } else {
+                self.take(report);
+            }
+        }
+    }
+
+    fn hear_stale(&mut self) {
+        while let Some(report) = self.receive() {
+            self.take(report);
+        }
+    }
+
+    fn receive(&mut self) -> Option<Report> {
+        while !self.closed {
+            match self.started.control.receive(MsgFlags::MSG_DONTWAIT) {
+                Ok(Some(report)) => return Some(report),
+                Err(Errno::EINTR) => (),
+                Err(Errno::EAGAIN) => return None,
+                Ok(None) | Err(_) => self.closed = true,
+            }
+        }
+        None
+    }
+
+    fn take(&mut self, report: Report) {
+        match report {
+            Report::Ready(listener) => {
+                self.ready = true;
+                self.listener = listener;
+            }
+            Report::Failed(failure) => {
+                self.failure.get_or_insert(failure);
+            }
+            Report::Exited(code) => self.exit = Some(Exit::Code(code)),
+            Report::Signaled(signal) => self.exit = Some(Exit::Signal(signal)),
+            Report::Stopped(_) => (),
+        }
+    }
+
+    /// Every process in the sandbox dies with its first.
+    fn kill(&self) {
+        let _ = kernel::send_signal(self.started.pidfd.as_fd(), libc::SIGKILL);
+    }
+
+    fn time_out(&mut self) {
+        if self.exit.is_none() {
+            self.timed_out = true;
+        }
+        self.kill();
+    }
+
+    /// The same wait beside the proxy, on one thread. What the proxy fails with for good ends the run.
+    fn serve(
+        &mut self,
+        listener: OwnedFd,
+        deadline: Option<Instant>,
+        rules: Arc<Rules>,
+        events: Arc<dyn Sink>,
+    ) -> Result<Option<std::io::Error>, Error> {
+        let act = "start the proxy";
+        let failed = |source| Error::Setup { act: act.into(), source };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+        runtime.block_on(async {
+            let listener = std::net::TcpListener::from(listener);
+            listener.set_nonblocking(true).map_err(failed)?;
+            let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
+            let watch = |fd: BorrowedFd<'_>| fd.try_clone_to_owned().and_then(readable).map_err(failed);
+            let gone = watch(self.started.pidfd.as_fd())?;
+            let signals = watch(self.signals.file.as_fd())?;
+            let control = watch(self.started.control.as_fd())?;
+            let mut deadline = deadline;
+            let mut proxy = std::pin::pin!(proxy::serve(listener, rules, events));
+            let mut failure = None;
+            loop {
+                let at = tokio::time::Instant::from_std(deadline.unwrap_or_else(Instant::now));
+                let ready = tokio::select! {
+                    ready = gone.readable() => ready,
+                    ready = signals.readable() => ready,
+                    ready = control.readable(), if !self.closed => ready,
+                    () = tokio::time::sleep_until(at), if deadline.is_some() => {
+                        self.time_out();
+                        deadline = None;
+                        continue;
+                    }
+                    served = &mut proxy, if failure.is_none() => {
+                        failure = Some(served.err().unwrap_or_else(|| std::io::Error::other("it ended")));
+                        self.kill();
+                        continue;
+                    }
+                };
+                ready.map_err(failed)?.clear_ready();
+                if self.ended(PollTimeout::ZERO)? {
+                    return Ok(failure);
+                }
+            }
+        })
+    }
+
+    fn outcome(mut self) -> Result<Exit, Error> {
+        if let Some(Failure { stage, act, errno }) = self.failure.take() {
+            let source = std::io::Error::from_raw_os_error(errno);
+            return Err(match stage {
+                Stage::Setup => Error::Setup { act, source },
+                Stage::Start => Error::Start { command: act, source },
+                Stage::Changed => Error::Changed { path: act },
+            });
+        }
+        if self.timed_out {
+            return Ok(Exit::TimedOut);
+        }
+        match (self.exit, self.given_up) {
+            (Some(exit), _) => Ok(exit),
+            (None, Some(signal)) => Ok(Exit::Signal(signal)),
+            (None, None) => Err(Error::Setup {
+                act: "go on: the sandbox's first process is gone".into(),
+                source: std::io::Error::from_raw_os_error(libc::ESRCH),
+            }),
+        }
+    }
+}
+
+impl Drop for Supervisor {
+    fn drop(&mut self) {
+        // On every way out, an error's included.
+        self.kill();
+    }
+}
+
+#[allow(unsafe_code)]
+fn readable(fd: OwnedFd) -> std::io::Result<AsyncFd<OwnedFd>> {
+    // SAFETY: an `OwnedFd` stands for the same open descriptor for as long as it lives.
+    Ok(unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }?)
+}
+
+fn setup(act: &str, errno: Errno) -> Error {
+    Error::Setup { act: act.into(), source: errno.into() }
+}

@@ -1,0 +1,11 @@
+//! The real sandbox does what the plan says: each test runs a command under a plan, on this kernel.
+//!
+//! `run` forks before any thread exists, so every run is a process of its own: this program again, see `sandbox`.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::disallowed_methods)]
+
+mod attacks;
+mod files;
+mod limits;
+mod processes;
+mod sandbox;
