@@ -39,8 +39,17 @@ pub fn with_proxy(
 
 /// Whether a rule lets the command reach the host's loopback: only then do connections to it belong to the proxy.
 pub fn reaches_loopback(policy: &BoundPolicy) -> bool {
-    let _ = policy;
-    false
+    policy.rules.iter().filter(|rule| rule.effect == Effect::Allow && rule.verb == Verb::Connect).any(|rule| {
+        let Subject::Peers(peers) = &rule.subject else { return false };
+        match &peers.endpoint {
+            Endpoint::Addresses(addresses) => {
+                ["127.0.0.1", "::1"].iter().any(|text| text.parse().is_ok_and(|address| addresses.contains(address)))
+            }
+            Endpoint::Hosts(hosts) => {
+                crate::sets::host::Name::parse("localhost").is_ok_and(|name| hosts.contains(&name))
+            }
+        }
+    })
 }
 
 /// `NAME=VALUE` each; what cannot be handed over (an empty name, a NUL) is an error that names the variable.

@@ -94,24 +94,24 @@ impl Tree {
         let mut own = BTreeSet::new();
         let mut unsealed = Vec::new();
         let stage = |errno| Failure::setup("make the sandbox's root", errno);
-        let (root, masks) = match root {
+        let root = match root {
             Root::Host { exec } => {
                 let copy = kernel::copy_tree(host, c"", true).map_err(stage)?;
                 let flags = RDONLY | NOSUID | NODEV | if exec { 0 } else { NOEXEC };
                 kernel::restrict_mount(copy.as_fd(), flags, true).map_err(stage)?;
-                (copy, Masks::new(host)?)
+                copy
             }
             Root::Empty { listable } => {
-                let masks = Masks::new(host)?;
                 let mode = if listable { c"0555" } else { c"0111" };
                 let root = memory(mode, NOSUID | NODEV | NOEXEC, None).map_err(stage)?;
                 own.insert(fstat(&root).map_err(stage)?.st_dev);
                 unsealed.push(root.try_clone().map_err(|_| stage(Errno::EMFILE))?);
-                (root, masks)
+                root
             }
         };
-        // On top of the host's root, where only descriptors lead; the old root is dropped with all of it in the end.
+        // On top of the host's root, where only descriptors lead.
         kernel::attach(root.as_fd(), host).map_err(stage)?;
+        let masks = Masks::new(root.as_fd())?;
         Ok(Tree { root, own, unsealed, masks })
     }
 
@@ -272,11 +272,15 @@ impl Tree {
             kernel::restrict_mount(mount.as_fd(), RDONLY, false)
                 .map_err(|errno| Failure::setup("make the sandbox's own directories read-only", errno))?;
         }
-        nix::unistd::fchdir(&self.root).map_err(|errno| Failure::setup("enter the sandbox's root", errno))?;
-        kernel::pivot_root_here().map_err(|errno| Failure::setup("change the root", errno))?;
-        nix::mount::umount2(".", nix::mount::MntFlags::MNT_DETACH)
-            .map_err(|errno| Failure::setup("let go of the host's root", errno))?;
-        nix::unistd::chdir("/").map_err(|errno| Failure::setup("enter `/`", errno))
+        self.masks.remove()?;
+        let step = |act: &'static str| move |errno| Failure::setup(act, errno);
+        nix::unistd::fchdir(&self.root).map_err(step("enter the sandbox's root"))?;
+        kernel::pivot_root_here().map_err(step("change the root"))?;
+        nix::mount::umount2(".", nix::mount::MntFlags::MNT_DETACH).map_err(step("let go of the host's root"))?;
+        nix::unistd::chdir("/").map_err(step("enter `/`"))?;
+        // `/..` leads to whatever is mounted on top of the root: nothing must be left there.
+        let how = OpenHow::new().flags(OFlag::O_PATH | OFlag::O_CLOEXEC).resolve(ResolveFlag::RESOLVE_NO_XDEV);
+        openat2(&self.root, "..", how).map(drop).map_err(step("let go of everything on top of `/`"))
     }
 }
 
@@ -289,7 +293,8 @@ pub struct Masks {
 }
 
 impl Masks {
-    fn new(host: BorrowedFd<'_>) -> Result<Masks, Failure> {
+    /// Stands on top of the new root until everything is mounted.
+    fn new(root: BorrowedFd<'_>) -> Result<Masks, Failure> {
         let failed = |errno| Failure::setup("make the masks", errno);
         let stage = memory(c"0700", NOSUID | NODEV | NOEXEC, None).map_err(failed)?;
         let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_CLOEXEC;
@@ -298,8 +303,14 @@ impl Masks {
         mkdirat(&stage, c"searchable", Mode::from_bits_truncate(0o111)).map_err(failed)?;
         kernel::restrict_mount(stage.as_fd(), RDONLY, false).map_err(failed)?;
         // Only an attached mount can be copied before Linux 6.15.
-        kernel::attach(stage.as_fd(), host).map_err(failed)?;
+        kernel::attach(stage.as_fd(), root).map_err(failed)?;
         Ok(Masks { stage, listable: None, searchable: None })
+    }
+
+    fn remove(&self) -> Result<(), Failure> {
+        let failed = |errno| Failure::setup("put the masks' stage away", errno);
+        nix::unistd::fchdir(&self.stage).map_err(failed)?;
+        nix::mount::umount2(".", nix::mount::MntFlags::MNT_DETACH).map_err(failed)
     }
 
     pub fn file(&mut self, path: &[u8]) -> Result<OwnedFd, Failure> {

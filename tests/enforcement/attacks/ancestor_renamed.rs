@@ -1,0 +1,24 @@
+//! `mv .git .git.old; mkdir -p .git/hooks`: a mount on `.git/hooks` moves away with its parent, unless the parent is
+//! pinned.
+
+use crate::sandbox::{Run, for_each_user, make_directory};
+
+#[test]
+fn a_pinned_parent_cannot_be_renamed() {
+    for_each_user(|user, scratch| {
+        let (git, hooks) = (scratch.join(".git"), scratch.join(".git/hooks"));
+        make_directory(&git, user);
+        make_directory(&hooks, user);
+        let attack = || {
+            Run::shell("mv .git .git.old && mkdir -p .git/hooks && echo x > .git/hooks/pre-commit")
+                .as_user_of(user)
+                .writing(scratch)
+                .in_directory(scratch)
+        };
+        let defended = attack().pinned(&git, true).bound(&hooks, false, true);
+        assert!(defended.fails().contains("busy"));
+        assert!(!hooks.join("pre-commit").exists());
+        attack().bound(&hooks, false, true).succeeds();
+        assert!(hooks.join("pre-commit").exists());
+    });
+}

@@ -1,0 +1,34 @@
+//! The first run replaces `build` in its workspace by a link to `../secret`; the second, allowed to write `build`, is
+//! to be led there. Every place is opened without following links and compared with what was seen.
+
+use crate::sandbox::{Run, for_each_user, make_directory, write};
+use std::os::unix::fs::symlink;
+
+#[test]
+fn a_place_that_was_replaced_ends_the_run() {
+    for_each_user(|user, scratch| {
+        let build = scratch.join("build");
+        make_directory(&build, user);
+        make_directory(&scratch.join("secret"), user);
+        let run = Run::shell("touch build/x").as_user_of(user).writing(&build).in_directory(scratch);
+        run.succeeds();
+        std::fs::rename(&build, scratch.join("old")).unwrap();
+        for attack in ["link", "directory", "file", "nothing"] {
+            match attack {
+                "link" => symlink("secret", &build).unwrap(),
+                "directory" => make_directory(&build, user),
+                "file" => write(&build, "", user),
+                _ => (),
+            }
+            assert_eq!(run.status(), 125, "{attack}");
+            assert!(run.fails().contains("is not what it was"), "{attack}");
+            let _ = std::fs::remove_file(&build);
+            let _ = std::fs::remove_dir(&build);
+        }
+        assert!(!scratch.join("secret/x").exists());
+        // A link in the way of a mask is not followed either.
+        symlink("secret", &build).unwrap();
+        let masked = Run::shell("true").as_user_of(user).masked(&build);
+        assert_eq!(masked.status(), 125);
+    });
+}
