@@ -1,8 +1,22 @@
 //! What happened at run time: JSON lines for machines, a summary for people.
 //!
-//! An event names the rule that made it by file, line and text; it decides nothing.
+//! An event names the rule that made it by file, line and text; it decides nothing. Whoever reports one is in the way
+//! of the command, so no [`Sink`] waits: [`Collector`] keeps a bounded tally, [`Lines`] writes what its writer takes at
+//! once and keeps the rest in a bounded buffer, and both count what they had to drop.
 
+mod clock;
+mod collector;
+mod lines;
+mod summary;
+
+pub use clock::timestamp;
+pub use collector::{Collector, Tally};
+pub use lines::Lines;
+pub use summary::summary;
+
+use crate::ir::Why;
 use serde::Serialize;
+use std::sync::Arc;
 
 /// One thing that was refused, or (where asked for) done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -13,21 +27,31 @@ pub enum Event {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Violation {
-    /// RFC 3339, UTC.
+    /// RFC 3339, UTC; see [`timestamp`].
     pub timestamp: String,
     /// The verb, or the operation where it is known.
     pub operation: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
+    /// The name or address that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port: Option<u16>,
+    /// The address that was decided, where a name led to it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
     pub outcome: Outcome,
+    /// Which step of the meaning decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<Why>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<RuleText>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub because: Option<String>,
+    /// The statement that would allow it if it were added, where one is enough.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -50,4 +74,70 @@ pub struct RuleText {
 /// Where events go. Never blocks whoever reports one.
 pub trait Sink: Send + Sync {
     fn report(&self, event: Event);
+}
+
+/// Every event to each of them.
+impl Sink for Vec<Arc<dyn Sink>> {
+    fn report(&self, event: Event) {
+        if let Some((last, others)) = self.split_last() {
+            others.iter().for_each(|sink| sink.report(event.clone()));
+            last.report(event);
+        }
+    }
+}
+
+impl<S: Sink + ?Sized> Sink for Arc<S> {
+    fn report(&self, event: Event) {
+        self.as_ref().report(event);
+    }
+}
+
+/// Locks in spite of a panic elsewhere: what is behind these locks is whole between two calls.
+fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    /// A refused connection as the proxy reports one.
+    pub(super) fn refused(host: &str, port: u16) -> Violation {
+        Violation {
+            timestamp: "2026-01-02T03:04:05.006Z".into(),
+            operation: "connect".into(),
+            path: None,
+            host: Some(host.into()),
+            port: Some(port),
+            address: None,
+            outcome: Outcome::Refused,
+            why: Some(Why::Default),
+            rule: None,
+            because: None,
+            remedy: Some(format!("allow connect {host}:{port}")),
+        }
+    }
+
+    #[test]
+    fn an_event_is_one_flat_object_with_its_type_first() {
+        let mut violation = refused("evil.test", 80);
+        violation.rule = Some(RuleText { file: "agent.policy".into(), line: 12, text: "deny connect *.test".into() });
+        violation.because = Some("no".into());
+        violation.why = Some(Why::Denied);
+        let json = serde_json::to_string(&Event::Violation(violation)).unwrap();
+        assert_eq!(
+            json,
+            r#"{"type":"violation","timestamp":"2026-01-02T03:04:05.006Z","operation":"connect","host":"evil.test","port":80,"outcome":"refused","why":"denied","rule":{"file":"agent.policy","line":12,"text":"deny connect *.test"},"because":"no","remedy":"allow connect evil.test:80"}"#
+        );
+    }
+
+    #[test]
+    fn every_sink_of_a_list_hears_every_event() {
+        let (one, two) = (Arc::new(Collector::default()), Arc::new(Collector::default()));
+        let both: Vec<Arc<dyn Sink>> = vec![one.clone(), two.clone()];
+        both.report(Event::Violation(refused("a.test", 80)));
+        assert_eq!(one.summary(), two.summary());
+        assert!(one.summary().is_some());
+    }
 }
