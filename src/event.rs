@@ -80,7 +80,9 @@ pub trait Sink: Send + Sync {
 impl Sink for Vec<Arc<dyn Sink>> {
     fn report(&self, event: Event) {
         if let Some((last, others)) = self.split_last() {
-            others.iter().for_each(|sink| sink.report(event.clone()));
+            for sink in others {
+                sink.report(event.clone());
+            }
             last.report(event);
         }
     }

@@ -53,6 +53,7 @@ fn line(violation: &Violation, count: u64) -> String {
 fn what(violation: &Violation, count: u64) -> String {
     let s = if count == 1 { "" } else { "s" };
     let object = match (&violation.host, violation.port, &violation.path) {
+        (Some(host), Some(port), _) if host.contains(':') => format!("[{host}]:{port}"),
         (Some(host), Some(port), _) => format!("{host}:{port}"),
         (Some(host), None, _) => host.clone(),
         (None, _, Some(path)) => path.clone(),

@@ -1,0 +1,247 @@
+//! One request: read its target, have it decided, pass it on, pass the answer back (RFC 9110, section 7; RFC 9112).
+//!
+//! Every request is decided for itself, whatever the connection carried before, and goes out on a connection of its
+//! own: nothing of one request can end up in another one's. Bodies are streamed, never kept. No `Via` is added: servers
+//! take it for a reason not to compress.
+
+use super::Proxy;
+use super::authority::Authority;
+use super::dial;
+use super::refusal::Failure;
+use super::tunnel::Tunnel;
+use crate::event::Event;
+use http_body_util::{Either, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{
+    CONNECTION, CONTENT_LENGTH, HOST, HeaderMap, HeaderName, HeaderValue, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE,
+    TRANSFER_ENCODING, UPGRADE,
+};
+use hyper::http::uri::Scheme;
+use hyper::upgrade::OnUpgrade;
+use hyper::{Method, Request, Response, StatusCode, Uri, Version};
+use hyper_util::rt::TokioIo;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+
+/// Of one connection and the next alone (RFC 9110, section 7.6.1), besides what `Connection` itself names.
+const HOP_BY_HOP: [HeaderName; 9] = [
+    CONNECTION,
+    HeaderName::from_static("keep-alive"),
+    HeaderName::from_static("proxy-connection"),
+    PROXY_AUTHENTICATE,
+    HeaderName::from_static("proxy-authentication-info"),
+    PROXY_AUTHORIZATION,
+    TE,
+    TRANSFER_ENCODING,
+    UPGRADE,
+];
+
+type Answer = Response<Either<Incoming, Full<Bytes>>>;
+
+/// One connection of a client.
+pub(super) struct Session {
+    proxy: Arc<Proxy>,
+    /// Whether a whole head has come in yet.
+    pub(super) served: Arc<AtomicBool>,
+    /// What drives the connections to upstream; they end with the session.
+    drivers: Mutex<JoinSet<()>>,
+    /// What this connection becomes once hyper has sent its last answer.
+    tunnel: Mutex<Option<Tunnel>>,
+}
+
+impl Session {
+    pub(super) fn new(proxy: Arc<Proxy>, served: Arc<AtomicBool>) -> Self {
+        Self { proxy, served, drivers: Mutex::default(), tunnel: Mutex::default() }
+    }
+
+    /// The tunnel that the last request asked for.
+    pub(super) fn tunnel(&self) -> Option<Tunnel> {
+        self.tunnel.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Answers one request, whatever becomes of it.
+    pub(super) async fn answer(&self, request: Request<Incoming>) -> Answer {
+        self.served.store(true, Ordering::Relaxed);
+        let answer =
+            if request.method() == Method::CONNECT { self.connect(request).await } else { self.forward(request).await };
+        answer.unwrap_or_else(|failure| self.fail(&failure).map(Either::Right))
+    }
+
+    fn fail(&self, failure: &Failure) -> Response<Full<Bytes>> {
+        let Failure::Refused(refused) = failure else { return failure.response(None) };
+        let violation = self.proxy.gate.violation(refused);
+        let response = failure.response(Some(&violation));
+        self.proxy.events.report(Event::Violation(violation));
+        response
+    }
+
+    /// CONNECT (RFC 9110, section 9.3.6): dialled before it is answered, so that a 200 is true.
+    async fn connect(&self, mut request: Request<Incoming>) -> Result<Answer, Failure> {
+        let uri = request.uri();
+        if uri.scheme().is_some() || uri.path_and_query().is_some() {
+            return Err(Failure::Request("CONNECT takes host:port"));
+        }
+        let authority = authority(uri, None)?;
+        check_host(request.headers())?;
+        if has_content(request.headers()) {
+            return Err(Failure::Request("CONNECT has no content"));
+        }
+        let upstream = dial::connect(&self.proxy, &authority).await?;
+        self.become_tunnel(Tunnel::Connect { client: hyper::upgrade::on(&mut request), upstream });
+        Ok(Response::new(Either::Right(Full::default())))
+    }
+
+    /// A request in absolute form (RFC 9112, section 3.2.2).
+    async fn forward(&self, mut request: Request<Incoming>) -> Result<Answer, Failure> {
+        let scheme = request.uri().scheme().cloned();
+        match scheme {
+            Some(scheme) if scheme == Scheme::HTTP => {}
+            Some(scheme) if scheme == Scheme::HTTPS => {
+                return Err(Failure::Request("https goes through CONNECT, so that nobody else can read it"));
+            }
+            Some(_) => return Err(Failure::Request("only http is forwarded")),
+            None => return Err(Failure::Request("this is a proxy: ask for an absolute URI, or use CONNECT")),
+        }
+        let authority = authority(request.uri(), Some(80))?;
+        check_host(request.headers())?;
+        let chunked = coding(request.headers())?;
+        let client = wants_websocket(&request).then(|| hyper::upgrade::on(&mut request));
+        let upstream = dial::connect(&self.proxy, &authority).await?;
+        to_origin(&mut request, &authority, chunked, client.is_some())?;
+        let mut response = self.send(request, upstream).await?;
+        coding(response.headers()).map_err(|_| Failure::Upstream("an unknown transfer coding".into()))?;
+        if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+            return self.switch(client, response);
+        }
+        strip(response.headers_mut());
+        *response.version_mut() = Version::HTTP_11;
+        Ok(response.map(Either::Left))
+    }
+
+    async fn send(&self, request: Request<Incoming>, upstream: TcpStream) -> Result<Response<Incoming>, Failure> {
+        let upstream_failed = |error: hyper::Error| Failure::Upstream(error.to_string());
+        let limits = &self.proxy.limits;
+        let (mut sender, connection) = hyper::client::conn::http1::Builder::new()
+            .max_header_size(limits.head_size)
+            .max_buf_size(limits.head_size)
+            .max_headers(limits.head_fields)
+            .preserve_header_case(true)
+            .handshake(TokioIo::new(upstream))
+            .await
+            .map_err(upstream_failed)?;
+        {
+            let mut drivers = self.drivers.lock().unwrap_or_else(PoisonError::into_inner);
+            while drivers.try_join_next().is_some() {}
+            drivers.spawn(async move {
+                // How it ended is told to whoever sent the request or reads the answer.
+                let _ = connection.with_upgrades().await;
+            });
+        }
+        sender.send_request(request).await.map_err(upstream_failed)
+    }
+
+    /// 101: both sides speak something else now, if that was asked for.
+    fn switch(&self, client: Option<OnUpgrade>, mut response: Response<Incoming>) -> Result<Answer, Failure> {
+        let protocol = response.headers().get(UPGRADE).cloned();
+        let (Some(client), Some(protocol)) = (client, protocol.filter(is_websocket)) else {
+            return Err(Failure::Upstream("it changes to a protocol that nobody asked for".into()));
+        };
+        let upstream = hyper::upgrade::on(&mut response);
+        self.become_tunnel(Tunnel::Upgrade { client, upstream });
+        strip(response.headers_mut());
+        set_upgrade(response.headers_mut(), protocol);
+        Ok(response.map(|_| Either::Right(Full::default())))
+    }
+
+    fn become_tunnel(&self, tunnel: Tunnel) {
+        *self.tunnel.lock().unwrap_or_else(PoisonError::into_inner) = Some(tunnel);
+    }
+}
+
+fn authority(uri: &Uri, default_port: Option<u16>) -> Result<Authority, Failure> {
+    let text = uri.authority().map_or("", |authority| authority.as_str());
+    Authority::parse(text, default_port).map_err(Failure::Authority)
+}
+
+/// Two `Host` fields are an attack on whoever reads the other one. What one of them says doesn't matter: the target
+/// is the URI's (RFC 9112, section 3.2.2), and `Host` is set from it.
+fn check_host(headers: &HeaderMap) -> Result<(), Failure> {
+    match headers.get_all(HOST).iter().count() {
+        0 | 1 => Ok(()),
+        _ => Err(Failure::Request("`Host` stands twice")),
+    }
+}
+
+fn has_content(headers: &HeaderMap) -> bool {
+    headers.contains_key(TRANSFER_ENCODING) || headers.get(CONTENT_LENGTH).is_some_and(|length| length != "0")
+}
+
+/// Whether the content is chunked. Other codings would be taken off by nobody.
+fn coding(headers: &HeaderMap) -> Result<bool, Failure> {
+    let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
+    match (codings.next(), codings.next()) {
+        (None, _) => Ok(false),
+        (Some(one), None) if one.as_bytes().eq_ignore_ascii_case(b"chunked") => Ok(true),
+        _ => Err(Failure::Coding),
+    }
+}
+
+/// Only to a websocket (RFC 6455, section 4.1). `h2c` would carry requests that nobody decides.
+fn wants_websocket(request: &Request<Incoming>) -> bool {
+    let headers = request.headers();
+    request.method() == Method::GET
+        && request.version() == Version::HTTP_11
+        && !has_content(headers)
+        && headers.get_all(UPGRADE).iter().count() == 1
+        && headers.get(UPGRADE).is_some_and(is_websocket)
+        && connection_options(headers).any(|option| option.eq_ignore_ascii_case("upgrade"))
+}
+
+fn is_websocket(value: &HeaderValue) -> bool {
+    value.as_bytes().eq_ignore_ascii_case(b"websocket")
+}
+
+fn connection_options(headers: &HeaderMap) -> impl Iterator<Item = &str> {
+    let values = headers.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).map(str::trim)
+}
+
+/// Makes a request to a proxy one to the origin.
+fn to_origin(
+    request: &mut Request<Incoming>,
+    authority: &Authority,
+    chunked: bool,
+    websocket: bool,
+) -> Result<(), Failure> {
+    let protocol = websocket.then(|| request.headers().get(UPGRADE).cloned()).flatten();
+    let path = request.uri().path_and_query().cloned();
+    *request.uri_mut() = path.map_or_else(|| Uri::from_static("/"), Uri::from);
+    *request.version_mut() = Version::HTTP_11;
+    let headers = request.headers_mut();
+    strip(headers);
+    let host = HeaderValue::try_from(authority.host_field(80));
+    headers.insert(HOST, host.map_err(|_| Failure::Request("the host fits in no field"))?);
+    if chunked {
+        headers.insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
+    }
+    if let Some(protocol) = protocol {
+        set_upgrade(headers, protocol);
+    }
+    Ok(())
+}
+
+fn set_upgrade(headers: &mut HeaderMap, protocol: HeaderValue) {
+    headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
+    headers.insert(UPGRADE, protocol);
+}
+
+/// Takes out what belongs to one hop, and what `Connection` says does.
+fn strip(headers: &mut HeaderMap) {
+    let named: Vec<HeaderName> =
+        connection_options(headers).filter_map(|option| HeaderName::try_from(option).ok()).collect();
+    for name in named.iter().chain(&HOP_BY_HOP) {
+        headers.remove(name);
+    }
+}

@@ -1,0 +1,254 @@
+//! What the proxy asks of the policy, always through [`decide`]: whether a name could be allowed at all, before anyone
+//! resolves it, and which of its addresses may be dialled, after.
+//!
+//! Pure. Nothing is remembered between two requests.
+
+use super::Rules;
+use super::authority::{Authority, Host};
+use super::refusal::Refused;
+use super::remedy::remedy;
+use crate::event::Violation;
+use crate::ir::{Access, Facts, Policy, Rule, RuleId, Subject, Verdict, decide};
+use crate::sets::host::Name;
+use crate::sets::peer::{Endpoint, Protocol};
+use crate::vocabulary::Verb;
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+
+/// Stands for "an address that is neither special nor private": of TEST-NET-1 (RFC 5737), which nothing routes and no
+/// host has.
+const NOMINAL: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
+
+/// Where `localhost` leads.
+pub const LOOPBACK: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
+
+/// A policy, prepared for the two questions.
+pub struct Gate {
+    rules: Arc<Rules>,
+    /// The `connect` rules.
+    all: Part,
+    /// Those about names.
+    names: Part,
+}
+
+/// Some rules of a policy, and which ones they are: a part is small to copy, where a whole policy has the files of a
+/// machine in it.
+struct Part {
+    policy: Policy,
+    ids: Vec<RuleId>,
+}
+
+impl Gate {
+    pub fn new(rules: Arc<Rules>) -> Self {
+        let is_connect = |rule: &Rule| rule.verb == Verb::Connect;
+        let is_name = |rule: &Rule| {
+            is_connect(rule)
+                && matches!(&rule.subject, Subject::Peers(peers) if matches!(peers.endpoint, Endpoint::Hosts(_)))
+        };
+        let all = Part::new(&rules.policy, is_connect, rules.policy.facts.own_addresses.clone());
+        let names = Part::new(&rules.policy, is_name, Vec::new());
+        Self { rules, all, names }
+    }
+
+    /// Whether some address of the name could be allowed. Rules about addresses play no part here: they are asked once
+    /// the address is known.
+    ///
+    /// # Errors
+    /// The refusal, by rules about names.
+    pub fn could_pass(&self, name: &Name, port: u16) -> Result<(), Box<Refused>> {
+        let verdict = self.names.decide(&connect(Some(name), NOMINAL, port));
+        if verdict.allowed {
+            return Ok(());
+        }
+        Err(Box::new(Refused { host: name.to_string(), name: Some(name.clone()), address: None, port, verdict }))
+    }
+
+    /// Those of `addresses` that may be dialled, in their order.
+    ///
+    /// # Errors
+    /// Where that is none, the refusal of the first one.
+    pub fn passed(&self, authority: &Authority, addresses: &[IpAddr]) -> Result<Vec<IpAddr>, Box<Refused>> {
+        let name = match &authority.host {
+            Host::Name(name) => Some(name),
+            // The language has `localhost` mean its addresses before anything is matched.
+            Host::Localhost(_) | Host::Address(_) => None,
+        };
+        let mut passed = Vec::new();
+        let mut refused = None;
+        for address in addresses.iter().map(IpAddr::to_canonical) {
+            let verdict = self.all.decide(&connect(name, address, authority.port));
+            if verdict.allowed {
+                passed.push(address);
+            } else if refused.is_none() {
+                let host = authority.host_text();
+                let (name, address, port) = (name.cloned(), Some(address), authority.port);
+                refused = Some(Box::new(Refused { host, name, address, port, verdict }));
+            }
+        }
+        match refused {
+            Some(refused) if passed.is_empty() => Err(refused),
+            _ => Ok(passed),
+        }
+    }
+
+    /// What is said about a refusal of this gate.
+    pub fn violation(&self, refused: &Refused) -> Violation {
+        let (part, address) = match refused.address {
+            Some(address) => (&self.all, address),
+            None => (&self.names, NOMINAL),
+        };
+        let access = connect(refused.name.as_ref(), address, refused.port);
+        refused.violation(&self.rules, remedy(&part.policy, refused, &access))
+    }
+}
+
+impl Part {
+    fn new(policy: &Policy, which: impl Fn(&Rule) -> bool, own_addresses: Vec<IpAddr>) -> Self {
+        let (ids, rules) =
+            (0..).map(RuleId).zip(&policy.rules).filter(|(_, rule)| which(rule)).unzip::<_, _, Vec<_>, Vec<_>>();
+        let policy = Policy {
+            system: policy.system,
+            rules: rules.into_iter().cloned().collect(),
+            default_read: policy.default_read.clone(),
+            default_env: None,
+            set: BTreeMap::new(),
+            limits: BTreeMap::new(),
+            expects: Vec::new(),
+            withins: Vec::new(),
+            suppressions: Vec::new(),
+            facts: Facts { own_addresses, ..Facts::default() },
+        };
+        Self { policy, ids }
+    }
+
+    /// The verdict, in ids of the whole policy.
+    fn decide(&self, access: &Access) -> Verdict {
+        let mut verdict = decide(&self.policy, access);
+        for id in verdict.decisive.iter_mut().chain(&mut verdict.matching) {
+            *id = self.ids.get(id.0 as usize).copied().unwrap_or(*id);
+        }
+        verdict
+    }
+}
+
+fn connect(name: Option<&Name>, address: IpAddr, port: u16) -> Access {
+    Access::Connect { name: name.cloned(), address, port, protocol: Protocol::Tcp }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::super::tests::harness::{ANY, Setup, port};
+    use super::*;
+    use crate::ir::Why;
+    use crate::vocabulary::Effect::{Allow, Deny, Forbid};
+
+    fn name(text: &str) -> Name {
+        Name::parse(text).unwrap()
+    }
+
+    fn passed(gate: &Gate, authority: &str, addresses: &[&str]) -> Result<Vec<String>, Why> {
+        let authority = Authority::parse(authority, Some(80)).unwrap();
+        let addresses: Vec<IpAddr> = addresses.iter().map(|text| text.parse().unwrap()).collect();
+        match gate.passed(&authority, &addresses) {
+            Ok(passed) => Ok(passed.iter().map(IpAddr::to_string).collect()),
+            Err(refused) => Err(refused.verdict.why),
+        }
+    }
+
+    #[test]
+    fn a_name_is_asked_about_before_its_address_is_known() {
+        let setup = Setup::new()
+            .net(Deny, "0.0.0.0/0", ANY)
+            .net(Allow, "10.0.0.7/32", port(80))
+            .host(Allow, "db.test", port(80))
+            .host(Forbid, "*.x.test", ANY);
+        let gate = Gate::new(setup.rules());
+        // An address rule against every public address does not hide that a private one is allowed.
+        assert!(gate.could_pass(&name("db.test"), 80).is_ok());
+        assert_eq!(passed(&gate, "db.test:80", &["10.0.0.7"]), Ok(vec!["10.0.0.7".into()]));
+        assert_eq!(passed(&gate, "db.test:80", &["192.0.2.7"]), Err(Why::Denied));
+        assert_eq!(gate.could_pass(&name("db.test"), 81).unwrap_err().verdict.why, Why::Default);
+        let forbidden = gate.could_pass(&name("a.x.test"), 80).unwrap_err();
+        assert_eq!(forbidden.verdict.decisive, [RuleId(3)], "as the whole policy counts");
+    }
+
+    #[test]
+    fn a_private_address_needs_a_name_that_is_written_out() {
+        for private in ["10.0.0.1", "172.16.0.1", "192.168.1.1", "100.64.0.1", "fd00::1", "::ffff:10.0.0.1"] {
+            let gate = Gate::new(Setup::new().host(Allow, "*.test", ANY).host(Allow, "db.test", ANY).rules());
+            assert_eq!(passed(&gate, "a.test", &[private]), Err(Why::Special), "{private}");
+            assert_eq!(passed(&gate, "db.test", &[private]).unwrap().len(), 1, "{private}");
+        }
+    }
+
+    #[test]
+    fn no_name_leads_to_a_special_address_by_itself() {
+        let gate = Gate::new(Setup::new().host(Allow, "a.test", ANY).rules());
+        for special in [
+            "127.0.0.1",
+            "0.0.0.0",
+            "169.254.169.254",
+            "192.0.0.1",
+            "224.0.0.1",
+            "255.255.255.255",
+            "::",
+            "::1",
+            "fe80::1",
+            "fec0::1",
+            "ff02::1",
+            "64:ff9b::127.0.0.1",
+            "64:ff9b::a9fe:a9fe",
+            "2002:7f00:1::",
+            "64:ff9b:1::1",
+            "::ffff:127.0.0.1",
+            "100.100.100.200",
+            "168.63.129.16",
+            "fd00:ec2::254",
+        ] {
+            assert_eq!(passed(&gate, "a.test", &[special]), Err(Why::Special), "{special}");
+        }
+        assert_eq!(passed(&gate, "a.test", &["192.0.2.7", "2001:db8::7"]).unwrap(), ["192.0.2.7", "2001:db8::7"]);
+    }
+
+    #[test]
+    fn this_hosts_own_addresses_are_special() {
+        let setup = Setup::new().host(Allow, "a.test", ANY).own_address("192.0.2.99");
+        let gate = Gate::new(setup.rules());
+        assert!(gate.could_pass(&name("a.test"), 80).is_ok());
+        assert_eq!(passed(&gate, "a.test", &["192.0.2.99"]), Err(Why::Special));
+    }
+
+    #[test]
+    fn only_what_passed_is_left() {
+        let gate = Gate::new(Setup::new().host(Allow, "a.test", ANY).net(Forbid, "192.0.2.0/25", ANY).rules());
+        assert_eq!(passed(&gate, "a.test", &["192.0.2.7", "127.0.0.1", "192.0.2.200"]).unwrap(), ["192.0.2.200"]);
+        assert_eq!(passed(&gate, "a.test", &["192.0.2.7", "127.0.0.1"]), Err(Why::Forbidden));
+        assert_eq!(passed(&gate, "a.test", &["64:ff9b::192.0.2.7"]), Err(Why::Forbidden), "the form that carries it");
+    }
+
+    #[test]
+    fn a_remedy_is_what_decide_agrees_to() {
+        let remedy = |setup: Setup, authority: &str, address: &str| {
+            let gate = Gate::new(setup.rules());
+            let authority = Authority::parse(authority, Some(80)).unwrap();
+            let refused = gate.passed(&authority, &[address.parse().unwrap()]).unwrap_err();
+            gate.violation(&refused).remedy
+        };
+        let new = Setup::new;
+        for (setup, authority, address, expected) in [
+            (new(), "192.0.2.7:81", "192.0.2.7", Some("allow connect 192.0.2.7:81")),
+            (new(), "localhost:3000", "127.0.0.1", Some("allow connect localhost:3000")),
+            (new(), "[2001:db8::7]:81", "2001:db8::7", Some("allow connect [2001:db8::7]:81")),
+            (new().host(Allow, "*.test", ANY), "a.test", "10.0.0.1", Some("allow connect a.test:80")),
+            (new().host(Allow, "a.test", ANY), "a.test", "127.0.0.1", Some("allow connect 127.0.0.1:80")),
+            (new().host(Deny, "*.test", ANY), "a.test", "192.0.2.7", Some("allow connect a.test:80")),
+            (new().net(Deny, "192.0.2.0/24", ANY), "192.0.2.7", "192.0.2.7", Some("allow connect 192.0.2.7:80")),
+            (new().net(Forbid, "192.0.2.0/24", ANY), "192.0.2.7", "192.0.2.7", None),
+            (new().net(Deny, "192.0.2.0/24", ANY), "a.test", "192.0.2.7", None),
+        ] {
+            assert_eq!(remedy(setup, authority, address).as_deref(), expected, "{authority} at {address}");
+        }
+    }
+}

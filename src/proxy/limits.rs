@@ -1,0 +1,58 @@
+//! Every bound the proxy keeps, in one place. What comes in is hostile, so nothing waits or grows without one.
+
+use std::time::Duration;
+
+/// The bounds of one proxy. Everyone but tests uses [`Limits::STANDARD`].
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Bytes of a head (request or response), and of what is read ahead of it.
+    pub head_size: usize,
+    /// Fields of a head.
+    pub head_fields: usize,
+    /// From accepting a connection to its first byte.
+    pub first_byte: Duration,
+    /// From the first byte to the end of the head; also how long a connection may stand idle between two requests.
+    pub head: Duration,
+    /// Finding the addresses of a name.
+    pub resolve: Duration,
+    /// Name look-ups at once. Each takes a thread while it lasts, even one that nobody waits for any more.
+    pub lookups: usize,
+    /// Addresses of one name that are considered; the resolver's further ones are left out.
+    pub addresses: usize,
+    /// Connecting to one address.
+    pub dial_one: Duration,
+    /// Connecting to any of a name's addresses.
+    pub dial_all: Duration,
+    /// How long one address is tried before the next is tried beside it (RFC 8305, section 5).
+    pub dial_stagger: Duration,
+    /// Connections at once. Each may hold two descriptors, and the usual soft limit of a process is 1024. Past it, the
+    /// oldest connection that has not sent a whole head yet is dropped; when there is none, new ones wait in the
+    /// listener's queue.
+    pub connections: usize,
+    /// A tunnel or an upgraded connection in which nothing moves either way.
+    pub tunnel_idle: Duration,
+    /// The same once one side has ended its half.
+    pub half_closed_idle: Duration,
+    /// The buffer of each direction of a tunnel, in bytes.
+    pub tunnel_buffer: usize,
+}
+
+impl Limits {
+    /// What `srt run` uses.
+    pub const STANDARD: Limits = Limits {
+        head_size: 64 << 10,
+        head_fields: 128,
+        first_byte: Duration::from_secs(30),
+        head: Duration::from_secs(30),
+        resolve: Duration::from_secs(15),
+        lookups: 4,
+        addresses: 32,
+        dial_one: Duration::from_secs(10),
+        dial_all: Duration::from_secs(30),
+        dial_stagger: Duration::from_millis(250),
+        connections: 256,
+        tunnel_idle: Duration::from_secs(2 * 60 * 60),
+        half_closed_idle: Duration::from_secs(10 * 60),
+        tunnel_buffer: 16 << 10,
+    };
+}
