@@ -7,14 +7,15 @@
 use super::Proxy;
 use super::authority::Authority;
 use super::dial;
+use super::limits::Limits;
 use super::refusal::Failure;
 use super::tunnel::Tunnel;
 use crate::event::Event;
-use http_body_util::{Either, Full};
+use http_body_util::{BodyExt, Either, Full, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{
-    CONNECTION, CONTENT_LENGTH, HOST, HeaderMap, HeaderName, HeaderValue, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE,
-    TRANSFER_ENCODING, UPGRADE,
+    CONNECTION, CONTENT_LENGTH, EXPECT, HOST, HeaderMap, HeaderName, HeaderValue, PROXY_AUTHENTICATE,
+    PROXY_AUTHORIZATION, TE, TRANSFER_ENCODING, UPGRADE,
 };
 use hyper::http::uri::Scheme;
 use hyper::upgrade::OnUpgrade;
@@ -24,6 +25,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 /// Of one connection and the next alone (RFC 9110, section 7.6.1), besides what `Connection` itself names.
 const HOP_BY_HOP: [HeaderName; 9] = [
@@ -95,21 +97,13 @@ impl Session {
 
     /// A request in absolute form (RFC 9112, section 3.2.2).
     async fn forward(&self, mut request: Request<Incoming>) -> Result<Answer, Failure> {
-        let scheme = request.uri().scheme().cloned();
-        match scheme {
-            Some(scheme) if scheme == Scheme::HTTP => {}
-            Some(scheme) if scheme == Scheme::HTTPS => {
-                return Err(Failure::Request("https goes through CONNECT, so that nobody else can read it"));
+        let (client, upstream) = match self.prepare(&mut request).await {
+            Ok(prepared) => prepared,
+            Err(failure) => {
+                drain(request, &self.proxy.limits).await;
+                return Err(failure);
             }
-            Some(_) => return Err(Failure::Request("only http is forwarded")),
-            None => return Err(Failure::Request("this is a proxy: ask for an absolute URI, or use CONNECT")),
-        }
-        let authority = authority(request.uri(), Some(80))?;
-        check_host(request.headers())?;
-        let chunked = coding(request.headers())?;
-        let client = wants_websocket(&request).then(|| hyper::upgrade::on(&mut request));
-        let upstream = dial::connect(&self.proxy, &authority).await?;
-        to_origin(&mut request, &authority, chunked, client.is_some())?;
+        };
         let mut response = self.send(request, upstream).await?;
         coding(response.headers()).map_err(|_| Failure::Upstream("an unknown transfer coding".into()))?;
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {
@@ -118,6 +112,26 @@ impl Session {
         strip(response.headers_mut());
         *response.version_mut() = Version::HTTP_11;
         Ok(response.map(Either::Left))
+    }
+
+    /// Decides, dials, and makes the request one to the origin; with it comes the client's side of a websocket, if it
+    /// wants one.
+    async fn prepare(&self, request: &mut Request<Incoming>) -> Result<(Option<OnUpgrade>, TcpStream), Failure> {
+        match request.uri().scheme() {
+            Some(scheme) if *scheme == Scheme::HTTP => {}
+            Some(scheme) if *scheme == Scheme::HTTPS => {
+                return Err(Failure::Request("https goes through CONNECT, so that nobody else can read it"));
+            }
+            Some(_) => return Err(Failure::Request("only http is forwarded")),
+            None => return Err(Failure::Request("this is a proxy: ask for an absolute URI, or use CONNECT")),
+        }
+        let authority = authority(request.uri(), Some(80))?;
+        check_host(request.headers())?;
+        let chunked = coding(request.headers())?;
+        let client = wants_websocket(request).then(|| hyper::upgrade::on(&mut *request));
+        let upstream = dial::connect(&self.proxy, &authority).await?;
+        to_origin(request, &authority, chunked, client.is_some())?;
+        Ok((client, upstream))
     }
 
     async fn send(&self, request: Request<Incoming>, upstream: TcpStream) -> Result<Response<Incoming>, Failure> {
@@ -158,6 +172,17 @@ impl Session {
     fn become_tunnel(&self, tunnel: Tunnel) {
         *self.tunnel.lock().unwrap_or_else(PoisonError::into_inner) = Some(tunnel);
     }
+}
+
+/// Reads the content of a request that goes nowhere, within bounds. A client that waits to be asked for it is not asked.
+async fn drain(request: Request<Incoming>, limits: &Limits) {
+    if request.headers().contains_key(EXPECT) {
+        return;
+    }
+    let mut content = Limited::new(request.into_body(), limits.drain_size);
+    let all = async { while let Some(Ok(_)) = content.frame().await {} };
+    // Past the bounds the client is cut off after all.
+    let _ = timeout(limits.drain, all).await;
 }
 
 fn authority(uri: &Uri, default_port: Option<u16>) -> Result<Authority, Failure> {

@@ -1,4 +1,6 @@
-//! Every bound the proxy keeps, in one place. What comes in is hostile, so nothing waits or grows without one.
+//! Every bound the proxy keeps, in one place. What comes in is hostile, so nothing grows without one, and only what the
+//! command itself asked for may take long: an answer that is under way, which holds one of the connections and ends with
+//! its client.
 
 use std::time::Duration;
 
@@ -29,6 +31,11 @@ pub struct Limits {
     /// oldest connection that has not sent a whole head yet is dropped; when there is none, new ones wait in the
     /// listener's queue.
     pub connections: usize,
+    /// How much content of a request that is not passed on is read, so that its client comes to read the answer instead
+    /// of being cut off while it writes.
+    pub drain_size: usize,
+    /// How long that may take.
+    pub drain: Duration,
     /// A tunnel or an upgraded connection in which nothing moves either way.
     pub tunnel_idle: Duration,
     /// The same once one side has ended its half.
@@ -46,11 +53,13 @@ impl Limits {
         head: Duration::from_secs(30),
         resolve: Duration::from_secs(15),
         lookups: 4,
-        addresses: 32,
+        addresses: 8,
         dial_one: Duration::from_secs(10),
         dial_all: Duration::from_secs(30),
         dial_stagger: Duration::from_millis(250),
         connections: 256,
+        drain_size: 1 << 20,
+        drain: Duration::from_secs(2),
         tunnel_idle: Duration::from_secs(2 * 60 * 60),
         half_closed_idle: Duration::from_secs(10 * 60),
         tunnel_buffer: 16 << 10,

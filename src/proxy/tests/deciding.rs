@@ -4,6 +4,7 @@ use super::harness::*;
 use crate::event::Outcome;
 use crate::ir::Why;
 use crate::vocabulary::Effect::{Allow, Deny, Forbid};
+use tokio::net::TcpListener;
 
 #[tokio::test]
 async fn a_policy_without_connect_rules_allows_no_connection() {
@@ -166,26 +167,51 @@ async fn an_allowed_name_that_leads_to_a_special_address_is_refused() {
     }
 }
 
+/// The same port of two loopback addresses: one is allowed, the other must not be reached.
+async fn neighbours() -> u16 {
+    let at = echo().await;
+    let neighbour = TcpListener::bind(("127.0.0.2", at.port())).await.expect("all of 127.0.0.0/8 is the loopback");
+    unreachable_at(neighbour);
+    at.port()
+}
+
 #[tokio::test]
 async fn only_the_addresses_that_passed_are_dialled() {
-    let at = echo().await;
-    let proxy = to(at).name("a.test", &[&["169.254.169.254", "127.0.0.2", "127.0.0.1"]]).start().await;
-    let answer = proxy.get(&format!("http://a.test:{}/", at.port())).await;
-    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+    let port = neighbours().await;
+    let at = ([127, 0, 0, 1], port).into();
+    let proxy = to(at).name("a.test", &[&["127.0.0.2", "169.254.169.254", "127.0.0.1"]]).start().await;
+    let answer = proxy.get(&format!("http://a.test:{port}/")).await;
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.contains("GET / "), "{answer}");
     assert!(proxy.violations().is_empty());
 }
 
 #[tokio::test]
 async fn the_address_that_was_decided_is_the_one_that_is_dialled() {
-    // The second answer is another server: whoever looked the name up again for dialling would reach it.
-    let at = echo().await;
-    let proxy = to(at).name("a.test", &[&["127.0.0.1"], &["169.254.169.254"]]).start().await;
-    let answer = proxy.get(&format!("http://a.test:{}/", at.port())).await;
-    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+    // Whoever looked the name up again for dialling would reach the neighbour.
+    let port = neighbours().await;
+    let at = ([127, 0, 0, 1], port).into();
+    let proxy = to(at).name("a.test", &[&["127.0.0.1"], &["127.0.0.2"]]).start().await;
+    let answer = proxy.get(&format!("http://a.test:{port}/")).await;
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.contains("GET / "), "{answer}");
     assert_eq!(proxy.asked(), ["a.test"]);
     // The next request asks again, and is decided again.
-    let answer = proxy.get(&format!("http://a.test:{}/", at.port())).await;
+    let answer = proxy.get(&format!("http://a.test:{port}/")).await;
     assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
+}
+
+#[tokio::test]
+async fn a_client_that_is_still_writing_comes_to_read_its_refusal() {
+    let proxy = Setup::new().start().await;
+    for _ in 0..5 {
+        let mut client = proxy.client().await;
+        let size = 512 << 10;
+        client.send(format!("POST http://a.test/ HTTP/1.1\r\nHost: x\r\nContent-Length: {size}\r\n\r\n")).await;
+        client.send(vec![b'x'; size]).await;
+        assert!(client.response().await.starts_with("HTTP/1.1 403 "));
+        // And it may go on.
+        client.send("GET http://b.test/ HTTP/1.1\r\nHost: x\r\n\r\n").await;
+        assert!(client.response().await.contains("connecting to b.test:80 is refused"));
+    }
 }
 
 #[tokio::test]

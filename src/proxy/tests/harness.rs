@@ -253,12 +253,18 @@ pub async fn within<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, future).await.expect("took too long")
 }
 
-/// A server that hands each connection to `serve`.
+/// A server on the loopback that hands each connection to `serve`.
 pub async fn upstream<F>(serve: impl Fn(Client) -> F + Send + 'static) -> SocketAddr
 where
     F: Future<Output = ()> + Send + 'static,
 {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    serving(TcpListener::bind("127.0.0.1:0").await.unwrap(), serve)
+}
+
+fn serving<F>(listener: TcpListener, serve: impl Fn(Client) -> F + Send + 'static) -> SocketAddr
+where
+    F: Future<Output = ()> + Send + 'static,
+{
     let at = listener.local_addr().unwrap();
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
@@ -282,10 +288,15 @@ pub async fn echo() -> SocketAddr {
 
 /// A server that must not be reached.
 pub async fn unreachable() -> SocketAddr {
-    upstream(|mut client| async move {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    unreachable_at(listener)
+}
+
+/// The same, where it must not be reached.
+pub fn unreachable_at(listener: TcpListener) -> SocketAddr {
+    serving(listener, |mut client| async move {
         client.send("HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\nREACHED").await;
     })
-    .await
 }
 
 #[derive(Default)]
