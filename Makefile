@@ -1,0 +1,68 @@
+# `make demo` and `make test` are all one needs; both install what this machine lacks. `make help` lists the rest.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+export PATH := $(HOME)/.cargo/bin:$(PATH)
+
+CARGO ?= cargo
+# nextest where it is installed; it does not run the tests in doc comments, so those follow by themselves.
+NEXTEST := $(shell PATH="$(HOME)/.cargo/bin:$$PATH" command -v cargo-nextest 2>/dev/null)
+MDBOOK_VERSION := 0.5.4
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+
+.PHONY: demo
+demo: ## build, then watch a policy hold an agent-like script (under a minute)
+	@.ci/setup demo
+	$(CARGO) build --locked
+	@tests/demo/run target/debug/srt
+
+.PHONY: test
+test: ## every test but the long ones
+	@.ci/setup test
+ifdef NEXTEST
+	$(CARGO) nextest run --locked --no-fail-fast
+	$(CARGO) test --locked --doc --quiet
+else
+	$(CARGO) test --locked --no-fail-fast
+endif
+
+.PHONY: test-long
+test-long: ## the same with many more generated cases, and the tests marked as long
+	@.ci/setup test
+	PROPTEST_CASES=20000 $(CARGO) test --locked --no-fail-fast -- --include-ignored
+
+.PHONY: lint
+lint: ## formatting, clippy, documentation; warnings are errors
+	@.ci/setup lint
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --locked --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps --document-private-items --quiet
+
+.PHONY: bench
+bench: ## start-up, masks, large workspaces, memory, beside bwrap and the npm peer
+	@.ci/setup bench
+	$(CARGO) build --locked --release
+	@tests/bench/run target/release/srt
+
+.PHONY: install
+install: ## build and install `srt` into ~/.cargo/bin
+	@.ci/setup demo
+	$(CARGO) install --locked --path .
+
+.PHONY: book
+book: ## the book, as HTML, in target/book
+	@command -v mdbook >/dev/null || \
+		$(CARGO) install mdbook --version $(MDBOOK_VERSION) --locked --no-default-features --features search
+	mdbook build book
+
+.PHONY: setup
+setup: ## install everything any target needs, and do nothing else
+	@.ci/setup demo test lint bench
+
+.PHONY: clean
+clean: ## remove what was built
+	$(CARGO) clean
