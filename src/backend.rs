@@ -1,3 +1,5 @@
 //! Policies → what a system enforces. Pure: lowering reads no file, and every target is lowered on every system.
 
 pub mod bubblewrap;
+
+pub use bubblewrap::CODES;

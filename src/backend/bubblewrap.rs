@@ -6,6 +6,6 @@ mod lower;
 mod plan;
 pub mod seccomp;
 
-pub use emit::{Unsupported, arguments};
-pub use lower::{Lowered, Needs, lower};
-pub use plan::{Landlock, Limits, Mount, Network, Plan, Root};
+pub use emit::{Argument, Arguments, MOST_ARGUMENTS, Unsupported, arguments};
+pub use lower::{CODES, Lowered, Needs, User, lower};
+pub use plan::{DEVICES, Landlock, Limits, Mount, Network, Plan, Root};

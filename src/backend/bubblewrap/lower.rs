@@ -1,14 +1,47 @@
-//! [`BoundPolicy`] → [`Plan`].
+//! [`BoundPolicy`] → [`Plan`]: which mounts make the file rules true, and what else the sandbox is made of.
+//!
+//! The mounts are found by asking [`decide`](crate::ir::decide) at every path where an answer may change: a rule's
+//! literal targets, what its globs expanded to, links, other names of the same node, and the private places. Between two
+//! such paths every node is decided alike, so one mount serves them all. Nothing here looks at the machine: what `bind`
+//! saw is all there is.
 
-use super::Plan;
+mod codes;
+mod judge;
+mod later;
+mod mounts;
+mod network;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+pub use codes::CODES;
+
+use super::plan::{Limits, Plan};
+use super::seccomp;
 use crate::diagnostic::Diagnostic;
-use crate::ir::BoundPolicy;
+use crate::ir::{BoundPolicy, Policy};
+use crate::vocabulary::LimitKind;
+use judge::Judge;
+use std::collections::BTreeSet;
+use tree::Tree;
 
 /// What was asked for beside the policy.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Needs {
     /// `--nest`: namespaces and mounts inside are permitted.
     pub nest: bool,
+    /// Who runs the command, for the minimal `/etc/passwd` of a closed root.
+    pub user: User,
+}
+
+/// One line of `/etc/passwd`, as far as name look-ups need it.
+#[derive(Debug, Clone, Default)]
+pub struct User {
+    pub name: String,
+    pub uid: u32,
+    /// The primary group.
+    pub group: String,
+    pub gid: u32,
 }
 
 /// A plan and what it cannot hold.
@@ -23,7 +56,62 @@ pub struct Lowered {
 ///
 /// # Errors
 /// One diagnostic for each such rule.
-pub fn lower(policy: &BoundPolicy, needs: Needs) -> Result<Lowered, Vec<Diagnostic>> {
-    let _ = (policy, needs);
-    todo!()
+pub fn lower(policy: &BoundPolicy, needs: &Needs) -> Result<Lowered, Vec<Diagnostic>> {
+    let policy: &Policy = policy;
+    let mut errors = Vec::new();
+    let mut gaps = Vec::new();
+    let network = network::lower(policy, &mut gaps, &mut errors);
+    let judge = match Judge::new(policy) {
+        Ok(judge) => judge,
+        Err(error) => {
+            errors.push(*error);
+            return Err(errors);
+        }
+    };
+    let tree = Tree::new(policy);
+    let layout = mounts::lay_out(&tree, &judge, needs);
+    let later = later::gaps(&tree, &layout, &judge);
+    errors.extend(judge.errors());
+    errors.extend(layout.errors);
+    gaps.extend(layout.gaps);
+    if needs.nest {
+        errors.extend(later.iter().filter(|gap| *gap.code == codes::LATER_NAMES).map(|gap| {
+            let mut refused = Diagnostic::new(&codes::NEST_CONFLICT, codes::NEST_CONFLICT_SAYS)
+                .help("run without `--nest`, or name paths that exist");
+            refused.labels.clone_from(&gap.labels);
+            refused.witness.clone_from(&gap.witness);
+            refused
+        }));
+    }
+    gaps.extend(later);
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    let plan = Plan {
+        root: layout.root,
+        mounts: layout.mounts,
+        network,
+        syscalls: seccomp::Table { nest: needs.nest },
+        landlock: (!needs.nest).then_some(layout.landlock),
+        limits: limits(policy),
+    };
+    Ok(Lowered { plan, gaps: once_each(gaps) })
+}
+
+fn limits(policy: &Policy) -> Limits {
+    let value = |kind| policy.limits.get(&kind).map(|limit| limit.value);
+    Limits {
+        memory: value(LimitKind::Memory),
+        processes: value(LimitKind::Processes),
+        files: value(LimitKind::Files),
+        filesize: value(LimitKind::Filesize),
+        cpu: value(LimitKind::Cpu),
+        time: value(LimitKind::Time),
+    }
+}
+
+/// One gap of a kind for a rule: its other instances would say nothing new.
+fn once_each(gaps: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let mut seen = BTreeSet::new();
+    gaps.into_iter().filter(|gap| gap.span().is_none_or(|span| seen.insert((gap.code.name, span)))).collect()
 }

@@ -6,6 +6,9 @@
 use super::seccomp;
 use crate::ir::Node;
 
+/// The nodes that a [`Mount::Devices`] can hold.
+pub const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
+
 /// What to set up. Serialisable, since the bwrap engine hands the inner half over.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Plan {

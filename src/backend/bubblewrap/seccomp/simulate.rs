@@ -48,8 +48,8 @@ fn word(call: &Call, offset: u32) -> Option<u32> {
             let from = offset.checked_sub(ARGUMENTS)?;
             let argument = call.arguments.get(usize::try_from(from / 8).ok()?)?;
             match from % 8 {
-                0 => Some((argument & u64::from(u32::MAX)) as u32),
-                4 => Some((argument >> 32) as u32),
+                0 => u32::try_from(argument & u64::from(u32::MAX)).ok(),
+                4 => u32::try_from(argument >> 32).ok(),
                 _ => None,
             }
         }

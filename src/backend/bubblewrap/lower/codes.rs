@@ -1,0 +1,380 @@
+//! What lowering says of a policy: each gap between the policy and what Linux holds, and what it refuses.
+
+use crate::codes;
+
+/// The message of [`NEST_CONFLICT`].
+pub(super) const NEST_CONFLICT_SAYS: &str = "`--nest` cannot hold a rule over names that do not exist yet";
+
+codes! {
+    /// # `later-names`
+    ///
+    /// ## What it says
+    /// A rule denies names that do not exist yet, in a place where the command may make files: by a glob, or by a target that is
+    /// missing. On Linux such a name is denied only if it exists when the command is started. This is a *looser* gap.
+    ///
+    /// ## Why
+    /// Mounts hold nodes, and there is no node yet. A placeholder would be seen by other programs, and left behind. The witness is
+    /// a path that the command can make, and that the policy denies. Nothing is silently lost: accept the gap with a reason, or
+    /// deny the directory.
+    ///
+    /// ## Example
+    /// ```policy
+    /// srt 1
+    /// use std/system
+    /// default read deny
+    /// allow read, write $WORKSPACE
+    /// deny  write       $WORKSPACE/**/*.lock
+    /// ```
+    ///
+    /// ## Use instead
+    /// ```policy
+    /// srt 1
+    /// use std/system
+    /// default read deny
+    /// allow read, write $WORKSPACE
+    /// # lint: allow(later-names) lock files are all committed; a new one is seen in review
+    /// deny  write       $WORKSPACE/**/*.lock
+    /// ```
+    pub LATER_NAMES = "later-names", Error;
+
+    /// # `later-from-outside`
+    ///
+    /// ## What it says
+    /// A rule denies reading paths that do not exist. The command cannot make them, but something outside the sandbox can, while
+    /// the command runs; it could then read them.
+    ///
+    /// ## Why
+    /// Mounts hold what exists at the start. Nothing inside the sandbox can use this by itself, so it does not stop a run.
+    ///
+    /// ## Example
+    /// ```policy
+    /// srt 1
+    /// default read allow
+    /// deny read ~/.no-such-file
+    /// ```
+    ///
+    /// ## Use instead
+    /// ```policy
+    /// srt 1
+    /// use std/system
+    /// default read deny
+    /// allow read $WORKSPACE
+    /// ```
+    pub LATER_FROM_OUTSIDE = "later-from-outside", Note;
+
+    /// # `not-granted`
+    ///
+    /// ## What it says
+    /// A rule allows something at a path that does not exist, in a place that is not otherwise allowed. Nothing is granted there.
+    /// This is a *stricter* gap.
+    ///
+    /// ## Why
+    /// What is not there cannot be mounted, and making it would write to the host before the command was even started.
+    ///
+    /// ## Example
+    /// ```policy
+    /// srt 1
+    /// use std/system
+    /// default read deny
+    /// allow read, write $WORKSPACE/no-such-directory
+    /// ```
+    ///
+    /// ## Use instead
+    /// ```policy
+    /// srt 1
+    /// use std/system
+    /// default read deny
+    /// allow read, write $WORKSPACE
+    /// ```
+    pub NOT_GRANTED = "not-granted", Note;
+
+    /// # `grant-without-read`
+    ///
+    /// ## What it says
+    /// A rule allows writing or running what the default does not allow to read.
+    ///
+    /// ## Why
+    /// No system can say it: what is not there to be read cannot be opened for writing either, and to run a program is to read it.
+    ///
+    /// ## Example
+    /// ```policy
+    /// srt 1
+    /// use std/system
+    /// default read deny
+    /// allow write $WORKSPACE
+    /// ```
+    ///
+    /// ## Use instead
+    /// ```policy
+    /// srt 1
+    /// use std/system
+    /// default read deny
+    /// allow read, write $WORKSPACE
+    /// ```
+    pub GRANT_WITHOUT_READ = "grant-without-read", Error;
+
+    /// # `unenforceable`
+    ///
+    /// ## What it says
+    /// A rule needs a mechanism that this build does not have on Linux, or that Linux does not have.
+    ///
+    /// ## Why
+    /// A rule is never ignored: what cannot be enforced does not run. Denying the same is no problem, as everything that is not
+    /// allowed is denied.
+    ///
+    /// ## Example
+    /// ```policy
+    /// srt 1
+    /// use std/system
+    /// default read deny
+    /// allow listen 127.0.0.1:3000
+    /// ```
+    ///
+    /// ## Use instead
+    /// ```policy
+    /// srt 1
+    /// use std/system
+    /// default read deny
+    /// deny listen 127.0.0.1:3000
+    /// ```
+    pub UNENFORCEABLE = "unenforceable", Error;
+
+    /// # `nest-conflict`
+    ///
+    /// ## What it says
+    /// `--nest` was given with a policy that denies names which do not exist yet.
+    ///
+    /// ## Why
+    /// A command that may mount can give a directory a second name, and make the denied file under that one.
+    ///
+    /// ## Example
+    /// ```policy
+    /// srt 1
+    /// use std/system
+    /// default read deny
+    /// allow read, write $WORKSPACE
+    /// deny  write       $WORKSPACE/**/*.lock
+    /// ```
+    ///
+    /// ## Use instead
+    /// ```policy
+    /// srt 1
+    /// use std/system
+    /// default read deny
+    /// allow read, write $WORKSPACE
+    /// ```
+    pub NEST_CONFLICT = "nest-conflict", Error;
+
+    /// # `directory-listing`
+    ///
+    /// ## What it says
+    /// What is below a directory may be read, but the directory itself may not. On Linux its names can be listed all the same. This
+    /// is a *looser* gap.
+    ///
+    /// ## Why
+    /// A mount shows a directory with what is in it. Names are not secret in this language (existence never is), but a listing of
+    /// them was denied.
+    ///
+    /// ## Example
+    /// ```policy
+    /// srt 1
+    /// use std/system
+    /// default read deny
+    /// allow read below $WORKSPACE
+    /// ```
+    ///
+    /// ## Use instead
+    /// ```policy
+    /// srt 1
+    /// use std/system
+    /// default read deny
+    /// allow read $WORKSPACE
+    /// ```
+    pub DIRECTORY_LISTING = "directory-listing", Error;
+
+    /// # `directory-attributes`
+    ///
+    /// ## What it says
+    /// What is below a directory may be written, but the directory itself may not. On Linux its mode, owner, times and extended
+    /// attributes can be changed. This is a *looser* gap.
+    ///
+    /// ## Why
+    /// A mount is writable or not as a whole. The directory cannot be renamed or deleted: it is a mount point.
+    ///
+    /// ## Example
+    /// ```policy
+    /// srt 1
+    /// use std/system
+    /// default read deny
+    /// allow read        $WORKSPACE
+    /// allow write below $WORKSPACE
+    /// ```
+    ///
+    /// ## Use instead
+    /// ```policy
+    /// srt 1
+    /// use std/system
+    /// default read deny
+    /// allow read, write $WORKSPACE
+    /// ```
+    pub DIRECTORY_ATTRIBUTES = "directory-attributes", Error;
+
+    /// # `directory-alone`
+    ///
+    /// ## What it says
+    /// A directory may be read or written, but not what is below it. On Linux a listing of it shows only what is allowed below, and
+    /// its attributes cannot be changed. This is a *stricter* gap.
+    ///
+    /// ## Why
+    /// A mount shows a directory with what is in it, or an empty one.
+    ///
+    /// ## Example
+    /// ```policy
+    /// srt 1
+    /// use std/system
+    /// default read deny
+    /// allow read exact $WORKSPACE
+    /// ```
+    ///
+    /// ## Use instead
+    /// ```policy
+    /// srt 1
+    /// use std/system
+    /// default read deny
+    /// allow read $WORKSPACE
+    /// ```
+    pub DIRECTORY_ALONE = "directory-alone", Note;
+
+    /// # `pinned-file`
+    ///
+    /// ## What it says
+    /// A single file may be written in a directory that may not. It can be changed in place, but not deleted, nor replaced by
+    /// renaming another file onto it, as many editors do. This is a *stricter* gap.
+    ///
+    /// ## Why
+    /// The file is a mount point, and its directory is read-only.
+    ///
+    /// ## Example
+    /// ```policy
+    /// srt 1
+    /// use std/system
+    /// default read deny
+    /// allow read  $WORKSPACE
+    /// allow write $WORKSPACE/Cargo.lock
+    /// ```
+    ///
+    /// ## Use instead
+    /// ```policy
+    /// srt 1
+    /// use std/system
+    /// default read deny
+    /// allow read, write $WORKSPACE
+    /// ```
+    pub PINNED_FILE = "pinned-file", Note;
+
+    /// # `replaceable-link`
+    ///
+    /// ## What it says
+    /// A rule denies writing a symbolic link that stands in a writable directory. The command can put something else in its place.
+    /// This is a *looser* gap.
+    ///
+    /// ## Why
+    /// Nothing can be mounted on a link. Where the link leads is denied as the rule says.
+    ///
+    /// ## Example
+    /// ```policy
+    /// srt 1
+    /// use std/system
+    /// default read deny
+    /// allow read, write $WORKSPACE
+    /// deny  write       $WORKSPACE/link
+    /// ```
+    ///
+    /// ## Use instead
+    /// ```policy
+    /// srt 1
+    /// use std/system
+    /// default read deny
+    /// allow read        $WORKSPACE
+    /// allow read, write $WORKSPACE/src
+    /// ```
+    pub REPLACEABLE_LINK = "replaceable-link", Error;
+
+    /// # `private-place`
+    ///
+    /// ## What it says
+    /// A rule allows a path in `/dev` that the sandbox's own `/dev` does not have. This is a *stricter* gap.
+    ///
+    /// ## Why
+    /// The sandbox never sees the host's devices, save `null`, `zero`, `full`, `random`, `urandom` and `tty`.
+    ///
+    /// ## Example
+    /// ```policy
+    /// srt 1
+    /// use std/system
+    /// default read deny
+    /// allow read, write /dev/kvm
+    /// ```
+    ///
+    /// ## Use instead
+    /// ```policy
+    /// srt 1
+    /// use std/system
+    /// default read deny
+    /// allow read, write /dev/null
+    /// ```
+    pub PRIVATE_PLACE = "private-place", Note;
+
+    /// # `proxy-only`
+    ///
+    /// ## What it says
+    /// Connections are allowed, and reach the network through the sandbox's proxy alone: by the variables `HTTP_PROXY` and their
+    /// like. A program that ignores these connects to nothing. This is a *stricter* gap.
+    ///
+    /// ## Why
+    /// The command has a network of its own in which only the proxy stands. It decides each connection by the `connect` rules.
+    ///
+    /// ## Example
+    /// ```policy
+    /// srt 1
+    /// use std/system
+    /// default read deny
+    /// allow connect example.com
+    /// ```
+    ///
+    /// ## Use instead
+    /// ```policy
+    /// srt 1
+    /// use std/system
+    /// default read deny
+    /// allow read $WORKSPACE
+    /// ```
+    pub PROXY_ONLY = "proxy-only", Note;
+
+    /// # `exec-by-content`
+    ///
+    /// ## What it says
+    /// A rule denies running files. On Linux that holds the files: a program that the command writes into memory can still be run,
+    /// and a script can be read by its interpreter.
+    ///
+    /// ## Why
+    /// The kernel decides on the file that is executed. To run `sh script` is to run `sh` and to read `script`.
+    ///
+    /// ## Example
+    /// ```policy
+    /// srt 1
+    /// use std/system
+    /// default read deny
+    /// allow read, write $WORKSPACE
+    /// deny  exec        $WORKSPACE
+    /// ```
+    ///
+    /// ## Use instead
+    /// ```policy
+    /// srt 1
+    /// use std/system
+    /// default read deny
+    /// allow read, write $WORKSPACE
+    /// ```
+    pub EXEC_BY_CONTENT = "exec-by-content", Note;
+}

@@ -1,0 +1,257 @@
+//! Names that do not exist yet: what a rule says of them, and what the mounts will do.
+//!
+//! Mounts hold what exists at the start. For each rule with a glob, or a target that is missing, a few paths that it
+//! would match are made up, the shortest first, and judged: where the mounts permit more, or less, than the policy, the
+//! first of them is the witness of a gap.
+
+use super::codes;
+use super::judge::{Judge, State};
+use super::mounts::{Cover, Layout};
+use super::tree::{Tree, is_file_verb};
+use crate::diagnostic::Diagnostic;
+use crate::ir::{Origin, Rule, Subject};
+use crate::sets::glob::{Glob, Piece};
+use crate::sets::path::{AbsPath, Pattern, Segment, Start};
+use crate::vocabulary::{Effect, Reach};
+
+/// So many made-up names are tried for a pattern in a place.
+const MOST: usize = 24;
+
+pub(super) fn gaps(tree: &Tree, layout: &Layout, judge: &Judge<'_>) -> Vec<Diagnostic> {
+    let search = Search { tree, layout, judge, writable: writable_roots(tree, layout) };
+    let mut gaps = Vec::new();
+    let mut outside: Vec<(&Rule, AbsPath)> = Vec::new();
+    for rule in &judge.policy.rules {
+        let Subject::Paths(set) = &rule.subject else { continue };
+        if !is_file_verb(rule.verb) {
+            continue;
+        }
+        let takes_away = if rule.effect == Effect::Allow { &set.exclude } else { &set.include };
+        if let Some(found) = takes_away.iter().find_map(|pattern| search.looser(pattern)) {
+            match found {
+                Looser::Inside(witness) => gaps.push(later_names(rule, &witness)),
+                Looser::Outside(witness) => outside.push((rule, witness)),
+            }
+        }
+        if rule.effect == Effect::Allow
+            && rule.origin != Origin::Std
+            && let Some(witness) = set.include.iter().find_map(|pattern| search.stricter(pattern))
+        {
+            gaps.push(not_granted(rule, &witness));
+        }
+    }
+    if let Some((rule, witness)) = outside.first() {
+        let others = match outside.len() - 1 {
+            0 => String::new(),
+            more => format!(", and so for {more} more rules"),
+        };
+        let message =
+            format!("`{witness}` does not exist; if something outside makes it during the run it can be read{others}");
+        gaps.push(
+            Diagnostic::new(&codes::LATER_FROM_OUTSIDE, message)
+                .label(rule.span, "denied where it exists at the start")
+                .witness(format!("read {witness}")),
+        );
+    }
+    gaps
+}
+
+fn later_names(rule: &Rule, witness: &AbsPath) -> Diagnostic {
+    Diagnostic::new(
+        &codes::LATER_NAMES,
+        format!("a file made later can have a name that this rule denies, such as `{witness}`"),
+    )
+    .label(rule.span, "held for what exists at the start")
+    .help("accept it with `# lint: allow(later-names) REASON` above the statement, or deny writing the directory")
+    .witness(format!("{} {witness}", rule.verb))
+}
+
+fn not_granted(rule: &Rule, witness: &AbsPath) -> Diagnostic {
+    Diagnostic::new(&codes::NOT_GRANTED, format!("`{witness}` does not exist, so that nothing is granted there"))
+        .label(rule.span, "granted for what exists at the start")
+        .help("make it before the command is started")
+        .witness(format!("{} {witness}", rule.verb))
+}
+
+enum Looser {
+    /// The command itself can make the name.
+    Inside(AbsPath),
+    /// Only something outside can.
+    Outside(AbsPath),
+}
+
+struct Search<'a> {
+    tree: &'a Tree,
+    layout: &'a Layout,
+    judge: &'a Judge<'a>,
+    writable: Vec<AbsPath>,
+}
+
+/// The tops of the places in which the command can make names.
+fn writable_roots(tree: &Tree, layout: &Layout) -> Vec<AbsPath> {
+    let is_root = |at: &usize| {
+        let parent = tree.points[*at].parent;
+        layout.covers[*at].is_writable() && (*at == 0 || !layout.covers[parent].is_writable())
+    };
+    (0..tree.points.len()).filter(is_root).map(|at| tree.points[at].path.clone()).collect()
+}
+
+impl Search<'_> {
+    fn looser(&self, pattern: &Pattern) -> Option<Looser> {
+        if let Some(path) = pattern.as_literal() {
+            return self.is_missing(&path).then(|| self.first_looser(instances(pattern, &path, self.judge.fresh())))?;
+        }
+        let inside = self.writable.iter().find_map(|root| {
+            let found = self.first_looser(instances(pattern, root, self.judge.fresh()));
+            found.filter(|found| matches!(found, Looser::Inside(_)))
+        });
+        inside.or_else(|| self.first_looser(instances(pattern, &pattern.literal_prefix(), self.judge.fresh())))
+    }
+
+    fn first_looser(&self, paths: Vec<AbsPath>) -> Option<Looser> {
+        let mut outside = None;
+        for path in paths {
+            let Some((given, is_writable)) = self.given(&path) else { continue };
+            let said = self.judge.state(&path);
+            let more = (given.read && !said.read) || (given.write && !said.write) || (given.exec && !said.exec);
+            if more && is_writable {
+                return Some(Looser::Inside(path));
+            }
+            if given.read && !said.read && outside.is_none() {
+                outside = Some(Looser::Outside(path));
+            }
+        }
+        outside
+    }
+
+    fn stricter(&self, pattern: &Pattern) -> Option<AbsPath> {
+        let from = pattern.literal_prefix();
+        if pattern.is_literal() && !self.is_missing(&from) {
+            return None;
+        }
+        instances(pattern, &from, self.judge.fresh()).into_iter().find(|path| {
+            self.given(path).is_some_and(|(given, _)| {
+                let said = self.judge.state(path);
+                (said.read && !given.read) || (said.write && !given.write) || (said.exec && !given.exec)
+            })
+        })
+    }
+
+    fn is_missing(&self, path: &AbsPath) -> bool {
+        !self.judge.policy.facts.nodes.contains_key(path)
+            || matches!(self.layout.covers[self.tree.deepest(path)], Cover::Private { .. })
+    }
+
+    /// What the mounts permit for a name that is not there now, and whether the command can make it. `None` where
+    /// there can be no such name, or it is there.
+    fn given(&self, path: &AbsPath) -> Option<(State, bool)> {
+        let deepest = self.tree.deepest(path);
+        let is_point = self.tree.points[deepest].path == *path;
+        match self.layout.covers[deepest] {
+            Cover::Private { write, exec } => Some((State { read: true, write, exec }, write)),
+            _ if is_point => None,
+            Cover::Host { write, exec } => Some((State { read: true, write, exec }, write)),
+            Cover::Empty => Some((State { read: false, write: false, exec: false }, false)),
+            Cover::Devices | Cover::Proc | Cover::Closed => None,
+        }
+    }
+}
+
+/// Paths at or below `root` that the pattern matches: shortest first, then with unnamed directories in place of `**`.
+pub(super) fn instances(pattern: &Pattern, root: &AbsPath, fresh: &[u8]) -> Vec<AbsPath> {
+    let mut found = Vec::new();
+    if pattern.start == Start::Root {
+        let mut path = root.clone();
+        walk(&pattern.segments, &root.segments, pattern.reach, fresh, &mut path, &mut found);
+    }
+    found.sort_by_key(|path| path.segments.len());
+    found.dedup();
+    found
+}
+
+/// `above` is what is left of the root to be matched; `path` what was made so far.
+fn walk(
+    pattern: &[Segment],
+    above: &[Vec<u8>],
+    reach: Reach,
+    fresh: &[u8],
+    path: &mut AbsPath,
+    found: &mut Vec<AbsPath>,
+) {
+    if found.len() >= MOST {
+        return;
+    }
+    let mut below = |path: &mut AbsPath, name: &[u8], pattern: &[Segment]| {
+        path.segments.push(name.to_vec());
+        walk(pattern, &[], reach, fresh, path, found);
+        path.segments.pop();
+    };
+    match (pattern.split_first(), above.split_first()) {
+        (None, Some(_)) => {
+            // The root lies within the pattern's tree: so does everything in it.
+            if reach != Reach::Exact {
+                found.push(path.join(fresh));
+            }
+        }
+        (None, None) => {
+            if reach != Reach::Below {
+                found.push(path.clone());
+            }
+            if reach != Reach::Exact {
+                found.push(path.join(fresh));
+            }
+        }
+        (Some((Segment::AnyDepth, rest)), None) => {
+            walk(rest, &[], reach, fresh, path, found);
+            path.segments.push(fresh.to_vec());
+            walk(rest, &[], reach, fresh, path, found);
+            path.segments.pop();
+        }
+        (Some((Segment::AnyDepth, rest)), Some((_, left))) => {
+            walk(rest, above, reach, fresh, path, found);
+            walk(pattern, left, reach, fresh, path, found);
+        }
+        (Some((Segment::Literal(name), rest)), None) => below(path, name, rest),
+        (Some((Segment::Glob(glob), rest)), None) => {
+            for name in names(glob, fresh) {
+                below(path, &name, rest);
+            }
+        }
+        (Some((Segment::Literal(name), rest)), Some((first, left))) => {
+            if name == first {
+                walk(rest, left, reach, fresh, path, found);
+            }
+        }
+        (Some((Segment::Glob(glob), rest)), Some((first, left))) => {
+            if glob.matches(first) {
+                walk(rest, left, reach, fresh, path, found);
+            }
+        }
+    }
+}
+
+/// Names that a glob matches: its shortest, and one that hardly another rule will name.
+fn names(glob: &Glob, fresh: &[u8]) -> Vec<Vec<u8>> {
+    let made = [&b""[..], fresh].map(|run| {
+        let mut name = Vec::new();
+        for piece in &glob.0 {
+            match piece {
+                Piece::Text(text) => name.extend_from_slice(text),
+                Piece::AnyRun => name.extend_from_slice(run),
+                Piece::AnyChar => name.push(b'x'),
+                Piece::Class { negated, ranges } => name.extend(in_class(*negated, ranges).to_string().into_bytes()),
+            }
+        }
+        name
+    });
+    let is_name = |name: &&Vec<u8>| !matches!(name[..], [] | [b'.'] | [b'.', b'.']) && !name.contains(&b'/');
+    made.iter().filter(is_name).cloned().collect()
+}
+
+fn in_class(negated: bool, ranges: &[(char, char)]) -> char {
+    let inside = |char: char| ranges.iter().any(|(low, high)| (*low..=*high).contains(&char));
+    if !negated {
+        return ranges.first().map_or('x', |range| range.0);
+    }
+    ('a'..='z').chain('\u{4e00}'..'\u{9fff}').find(|char| !inside(*char)).unwrap_or('x')
+}

@@ -1,0 +1,429 @@
+#![allow(clippy::unwrap_used)]
+
+mod generated;
+mod simulate;
+
+use super::*;
+use crate::backend::bubblewrap::{Mount, Network, Root};
+use crate::diagnostic::Level;
+use crate::ir::{Facts, LinkFact, Node, NodeKind, Origin, Policy, Rule, RuleId, Setting, Subject};
+use crate::sets::glob::{Glob, Piece};
+use crate::sets::path::{AbsPath, PathSet, Pattern, Segment, Start};
+use crate::source::{SourceId, Sources, Span};
+use crate::vocabulary::{Effect, Reach, System, Verb};
+use simulate::Listing;
+use std::collections::BTreeMap;
+
+pub(super) fn path(text: &str) -> AbsPath {
+    AbsPath::parse(text).unwrap()
+}
+
+/// A pattern in a few words of the language: `exact`, `below`, `**`, `*` and `?` within segments.
+pub(super) fn pattern(text: &str) -> Pattern {
+    let (reach, text) = match text.split_once(' ') {
+        Some(("exact", rest)) => (Reach::Exact, rest),
+        Some(("below", rest)) => (Reach::Below, rest),
+        _ => (Reach::Tree, text),
+    };
+    let segment = |name: &str| {
+        if name == "**" {
+            return Segment::AnyDepth;
+        }
+        if !name.contains(['*', '?', '[']) {
+            return Segment::Literal(name.into());
+        }
+        let mut pieces = Vec::new();
+        let mut rest = name;
+        while let Some(first) = rest.chars().next() {
+            let piece = match first {
+                '*' => Piece::AnyRun,
+                '?' => Piece::AnyChar,
+                '[' => {
+                    let negated = rest[1..].starts_with('!');
+                    let end = rest.find(']').unwrap();
+                    let chars = &rest[if negated { 2 } else { 1 }..end];
+                    rest = &rest[end..];
+                    Piece::Class { negated, ranges: chars.chars().map(|char| (char, char)).collect() }
+                }
+                _ => {
+                    let length = rest.find(['*', '?', '[']).unwrap_or(rest.len());
+                    let text = rest[..length].into();
+                    rest = &rest[length - 1..];
+                    Piece::Text(text)
+                }
+            };
+            pieces.push(piece);
+            rest = &rest[1..];
+        }
+        Segment::Glob(Glob(pieces))
+    };
+    let segments = text.split('/').filter(|name| !name.is_empty()).map(segment).collect();
+    Pattern { start: Start::Root, segments, reach }
+}
+
+pub(super) fn source() -> SourceId {
+    Sources::default().add("test", "")
+}
+
+pub(super) fn span(at: usize) -> Span {
+    Span::new(source(), at..at + 1)
+}
+
+/// `allow read, write PATTERN except PATTERN`, one rule a verb.
+pub(super) fn rules(lines: &[&str]) -> Vec<Rule> {
+    let mut rules = Vec::new();
+    for line in lines {
+        let (effect, rest) = line.split_once(' ').unwrap();
+        let (targets, exclude) = match rest.split_once(" except ") {
+            Some((targets, exclude)) => (targets, vec![pattern(exclude)]),
+            None => (rest, Vec::new()),
+        };
+        let mut words = targets.splitn(2, [' ']);
+        let mut verbs = vec![words.next().unwrap()];
+        let mut rest = words.next().unwrap();
+        while verbs.last().unwrap().ends_with(',') {
+            let (verb, after) = rest.split_once(' ').unwrap();
+            verbs.push(verb);
+            rest = after;
+        }
+        for verb in verbs {
+            rules.push(Rule {
+                effect: Effect::from_word(effect).unwrap(),
+                verb: Verb::from_word(verb.trim_end_matches(',')).unwrap(),
+                subject: Subject::Paths(PathSet { include: vec![pattern(rest)], exclude: exclude.clone() }),
+                because: None,
+                span: span(rules.len()),
+                origin: Origin::Given,
+            });
+        }
+    }
+    rules
+}
+
+pub(super) fn policy(default_read: Effect, rules: Vec<Rule>) -> Policy {
+    Policy {
+        system: System::Linux,
+        rules,
+        default_read: Setting { value: default_read, span: span(0) },
+        default_env: None,
+        set: BTreeMap::default(),
+        limits: BTreeMap::default(),
+        expects: Vec::new(),
+        withins: Vec::new(),
+        suppressions: Vec::new(),
+        facts: Facts::default(),
+    }
+}
+
+/// What `bind` does, for a policy without variables: looks at literal targets and their ancestors, and expands globs.
+pub(super) fn bind(mut policy: Policy, listing: &Listing) -> BoundPolicy {
+    let mut facts = Facts { mounts: listing.mounts.clone(), ..Facts::default() };
+    let mut see = |path: &AbsPath| {
+        for path in path.ancestors() {
+            if let Some(node) = listing.node(&path) {
+                facts.nodes.insert(path, node);
+            }
+        }
+    };
+    for (at, rule) in policy.rules.iter().enumerate() {
+        for pattern in tree::patterns(rule) {
+            match pattern.as_literal() {
+                Some(path) => see(&path),
+                None => {
+                    for path in listing.paths().filter(|path| pattern.contains(path)) {
+                        let inner = path.parent().is_some_and(|parent| pattern.contains(&parent));
+                        if !inner || pattern.reach == Reach::Exact {
+                            see(path);
+                            facts.expansions.push((RuleId(u32::try_from(at).unwrap()), path.clone()));
+                        }
+                    }
+                }
+            }
+        }
+    }
+    let named: Vec<AbsPath> = facts.nodes.keys().cloned().collect();
+    for path in named {
+        for alias in facts.aliases(&path) {
+            for path in alias.ancestors() {
+                if let Some(node) = listing.node(&path) {
+                    facts.nodes.insert(path, node);
+                }
+            }
+        }
+    }
+    policy.facts = facts;
+    BoundPolicy(policy)
+}
+
+fn lowered(default_read: Effect, lines: &[&str], listing: &[&str]) -> Lowered {
+    let bound = bind(policy(default_read, rules(lines)), &Listing::new(listing));
+    lower(&bound, &Needs::default()).unwrap()
+}
+
+/// The mounts of a plan, one a line.
+pub(super) fn show(mounts: &[Mount]) -> Vec<String> {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let line = |mount: &Mount| match mount {
+        Mount::Bind { path, write, exec, .. } => {
+            let flags = [(*write, "rw"), (!write, "ro"), (!exec, "noexec")];
+            let flags: Vec<&str> = flags.iter().filter(|flag| flag.0).map(|flag| flag.1).collect();
+            format!("bind {} {}", text(path), flags.join(","))
+        }
+        Mount::EmptyDirectory { path, listable } => {
+            format!("empty {}{}", text(path), if *listable { " listable" } else { "" })
+        }
+        Mount::Directory { path, listable } => {
+            format!("dir {}{}", text(path), if *listable { " listable" } else { "" })
+        }
+        Mount::MaskFile { path } => format!("mask {}", text(path)),
+        Mount::Private { path, mode, exec } => {
+            format!("private {} {mode:o}{}", text(path), if *exec { "" } else { " noexec" })
+        }
+        Mount::File { path, .. } => format!("file {}", text(path)),
+        Mount::Symlink { path, to } => format!("link {} -> {}", text(path), text(to)),
+        Mount::Devices { nodes } => format!("dev {}", nodes.join(",")),
+        Mount::Proc => "proc".into(),
+    };
+    mounts.iter().map(line).collect()
+}
+
+fn gap_lines(gaps: &[Diagnostic]) -> Vec<String> {
+    let line = |gap: &Diagnostic| format!("{} {}", gap.code.name, gap.witness.as_deref().unwrap_or("-"));
+    gaps.iter().map(line).collect()
+}
+
+#[test]
+fn an_open_root_with_a_writable_tree_and_what_is_denied_in_it() {
+    let lowered = lowered(
+        Effect::Allow,
+        &["allow write /ws", "deny write /ws/.git/hooks", "deny read /home/u/.ssh", "deny read /ws/.env"],
+        &["/ws/.git/hooks/", "/ws/.git/config", "/ws/.env", "/home/u/.ssh/id", "/tmp/"],
+    );
+    assert_eq!(lowered.plan.root, Root::Host { exec: true });
+    assert_eq!(
+        show(&lowered.plan.mounts),
+        [
+            "dev null,zero,full,random,urandom,tty",
+            "empty /dev/shm listable",
+            "empty /home/u/.ssh",
+            "proc",
+            "empty /tmp listable",
+            "bind /ws rw",
+            "mask /ws/.env",
+            "bind /ws/.git rw",
+            "bind /ws/.git/hooks ro",
+        ]
+    );
+    assert_eq!(gap_lines(&lowered.gaps), [""; 0]);
+    let landlock = lowered.plan.landlock.unwrap();
+    assert_eq!(landlock.write, [&b"/dev/pts"[..], b"/proc", b"/ws"]);
+    assert_eq!(landlock.exec, [b"/"]);
+}
+
+#[test]
+fn a_closed_root_shows_only_what_is_allowed() {
+    let lowered = lowered(
+        Effect::Deny,
+        &["allow read /usr", "allow read, write /home/u/ws", "deny exec /usr/bin/curl", "allow read, write /tmp/x"],
+        &["/usr/bin/curl", "/usr/bin/sh", "/home/u/ws/", "/home/u/.ssh/id", "/etc/passwd", "/tmp/x/"],
+    );
+    assert_eq!(lowered.plan.root, Root::Empty { listable: false });
+    assert_eq!(
+        show(&lowered.plan.mounts),
+        [
+            "dir /etc",
+            "file /etc/group",
+            "file /etc/passwd",
+            "dir /home",
+            "dir /home/u",
+            "bind /home/u/ws rw",
+            "dir /tmp",
+            "bind /tmp/x rw",
+            "bind /usr ro",
+            "bind /usr/bin/curl ro,noexec",
+        ]
+    );
+    let landlock = lowered.plan.landlock.unwrap();
+    assert_eq!(landlock.write, [&b"/home/u/ws"[..], b"/tmp/x"]);
+    assert_eq!(landlock.exec, [&b"/home/u/ws"[..], b"/tmp/x", b"/usr"]);
+}
+
+#[test]
+fn a_workspace_in_the_private_temporary_directory() {
+    let mut policy = policy(
+        Effect::Deny,
+        rules(&["allow read, write /tmp except /tmp/a/ws", "allow read, write /tmp/a/ws", "deny write /tmp/a/ws/keep"]),
+    );
+    policy.facts.variables.insert("TMP".into(), "/tmp".into());
+    let variables = policy.facts.variables.clone();
+    let mut bound = bind(policy, &Listing::new(&["/tmp/a/ws/keep", "/tmp/a/other", "/tmp/secret"]));
+    bound.0.facts.variables = variables;
+    let lowered = lower(&bound, &Needs::default()).unwrap();
+    let mounts = show(&lowered.plan.mounts);
+    let mounts: Vec<&str> = mounts.iter().map(String::as_str).filter(|line| line.contains("/tmp")).collect();
+    assert_eq!(mounts, ["private /tmp 1777", "private /tmp/a 755", "bind /tmp/a/ws rw", "bind /tmp/a/ws/keep ro"]);
+}
+
+#[test]
+fn links_on_the_way_are_made() {
+    let mut policy = policy(Effect::Deny, rules(&["allow read /usr/lib"]));
+    policy.facts.links = vec![
+        LinkFact { at: path("/lib"), to: path("/usr/lib") },
+        LinkFact { at: path("/opt/gone"), to: path("/nowhere") },
+    ];
+    let links = policy.facts.links.clone();
+    let mut bound = bind(policy, &Listing::new(&["/usr/lib/libc.so"]));
+    bound.0.facts.links = links;
+    let mounts = show(&lower(&bound, &Needs::default()).unwrap().plan.mounts);
+    assert!(mounts.contains(&"link /lib -> /usr/lib".to_owned()), "{mounts:?}");
+    assert!(!mounts.iter().any(|line| line.contains("/opt")), "{mounts:?}");
+}
+
+#[test]
+fn device_nodes_and_proc_only_where_the_policy_shows_them() {
+    let lowered = lowered(
+        Effect::Deny,
+        &["allow read, write /dev/null", "allow read /dev/urandom", "allow read /proc", "deny read /proc/sys"],
+        &["/dev/null", "/dev/urandom", "/dev/kvm", "/proc/sys/kernel/x", "/proc/cpuinfo"],
+    );
+    let mounts = show(&lowered.plan.mounts);
+    assert!(mounts.contains(&"dev null,urandom".to_owned()), "{mounts:?}");
+    assert!(mounts.contains(&"proc".to_owned()) && mounts.contains(&"empty /proc/sys".to_owned()), "{mounts:?}");
+    assert_eq!(lowered.plan.landlock.unwrap().write, [&b"/dev/null"[..], b"/dev/pts", b"/proc"]);
+}
+
+#[test]
+fn names_that_come_later() {
+    let lowered = lowered(
+        Effect::Allow,
+        &[
+            "allow write /ws",
+            "deny write /ws/**/.env",       // a glob in a writable place
+            "deny write /ws/missing/hooks", // missing, in a writable place
+            "deny read /home/u/.aws",       // missing, in a read-only place
+            "allow write /data/absent",     // missing, not writable
+            "deny write /etc/**/shadow*",   // a glob where nothing is writable
+            "deny write /ws/.git",          // there
+        ],
+        &["/ws/.git/", "/ws/a/.env", "/home/u/", "/data/", "/etc/"],
+    );
+    assert_eq!(
+        gap_lines(&lowered.gaps),
+        [
+            "later-names write /ws/.env",
+            "later-names write /ws/missing/hooks",
+            "not-granted write /data/absent",
+            "later-from-outside read /home/u/.aws",
+        ]
+    );
+    let levels: Vec<Level> = lowered.gaps.iter().map(|gap| gap.level).collect();
+    assert_eq!(levels, [Level::Error, Level::Error, Level::Note, Level::Note]);
+}
+
+#[test]
+fn a_reopened_shortest_name_does_not_hide_the_others() {
+    let lowered = lowered(Effect::Allow, &["allow write /ws", "deny write **/.env", "allow write /ws/.env"], &["/ws/"]);
+    let gaps = gap_lines(&lowered.gaps);
+    assert!(gaps[0].starts_with("later-names write /ws/") && gaps[0].ends_with("/.env"), "{gaps:?}");
+    assert_ne!(gaps[0], "later-names write /ws/.env");
+}
+
+#[test]
+fn nesting_is_refused_with_names_that_come_later() {
+    let bound = |lines: &[&str]| bind(policy(Effect::Allow, rules(lines)), &Listing::new(&["/ws/.git/"]));
+    let needs = Needs { nest: true, ..Needs::default() };
+    let errors = lower(&bound(&["allow write /ws", "deny write /ws/*.lock"]), &needs).unwrap_err();
+    assert_eq!(errors[0].code.name, "nest-conflict");
+    let lowered = lower(&bound(&["allow write /ws", "deny write /ws/.git"]), &needs).unwrap();
+    assert_eq!(lowered.plan.landlock, None);
+    assert!(lowered.plan.syscalls.nest);
+}
+
+#[test]
+fn writing_without_reading_is_an_error_with_its_witness() {
+    let bound = bind(policy(Effect::Deny, rules(&["allow write /ws"])), &Listing::new(&["/ws/"]));
+    let errors = lower(&bound, &Needs::default()).unwrap_err();
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    assert_eq!(errors[0].code.name, "grant-without-read");
+    assert_eq!(errors[0].witness.as_deref(), Some("/ws"));
+}
+
+#[test]
+fn rules_without_a_mechanism_are_refused() {
+    let bound = bind(policy(Effect::Allow, rules(&["allow socket /run/x.sock"])), &Listing::new(&[]));
+    let errors = lower(&bound, &Needs::default()).unwrap_err();
+    assert_eq!(errors[0].code.name, "unenforceable");
+    let bound = bind(policy(Effect::Allow, rules(&["deny socket /run/x.sock"])), &Listing::new(&[]));
+    assert_eq!(lower(&bound, &Needs::default()).unwrap().plan.network, Network::Loopback);
+}
+
+#[test]
+fn gaps_of_single_nodes() {
+    let lowered = lowered(
+        Effect::Deny,
+        &[
+            "allow read /ws",
+            "allow write /ws/Cargo.lock",
+            "allow read below /data",
+            "allow write below /ws/out",
+            "allow read exact /srv",
+        ],
+        &["/ws/Cargo.lock", "/ws/out/x", "/data/x", "/srv/x"],
+    );
+    let mut gaps = gap_lines(&lowered.gaps);
+    gaps.sort();
+    assert_eq!(
+        gaps,
+        [
+            "directory-alone /srv",
+            "directory-attributes /ws/out",
+            "directory-listing /data",
+            "pinned-file /ws/Cargo.lock"
+        ]
+    );
+}
+
+#[test]
+fn a_narrow_glob_never_opens_a_whole_directory() {
+    let lowered = lowered(Effect::Deny, &["allow read /ws/[!.]*"], &["/ws/a", "/ws/.env"]);
+    let mounts = show(&lowered.plan.mounts);
+    assert!(mounts.contains(&"dir /ws".to_owned()) && mounts.contains(&"bind /ws/a ro".to_owned()), "{mounts:?}");
+    assert!(!mounts.iter().any(|line| line.contains(".env")), "{mounts:?}");
+}
+
+#[test]
+fn globs_that_cover_every_name_between_them_are_refused() {
+    let bound =
+        bind(policy(Effect::Deny, rules(&["allow read /ws/[!.]*", "deny read /ws/.*"])), &Listing::new(&["/ws/"]));
+    let errors = lower(&bound, &Needs::default()).unwrap_err();
+    assert_eq!(errors[0].code.name, "unenforceable");
+}
+
+#[test]
+fn another_name_of_a_denied_tree_is_masked_too() {
+    let mut listing = Listing::new(&["/home/u/.ssh/id", "/mnt/u/.ssh/id"]);
+    listing.alias("/home", "/mnt");
+    let bound = bind(policy(Effect::Allow, rules(&["deny read /home/u/.ssh"])), &listing);
+    let mounts = show(&lower(&bound, &Needs::default()).unwrap().plan.mounts);
+    assert!(mounts.contains(&"empty /home/u/.ssh".to_owned()) && mounts.contains(&"empty /mnt/u/.ssh".to_owned()));
+}
+
+#[test]
+fn a_denied_link_in_a_writable_tree_is_a_gap() {
+    let lowered = lowered(Effect::Allow, &["allow write /ws", "deny write /ws/link"], &["/ws/link@"]);
+    assert_eq!(gap_lines(&lowered.gaps), ["replaceable-link /ws/link"]);
+}
+
+#[test]
+fn deep_trees_do_not_exhaust_the_stack() {
+    let deep = "/d".repeat(3000);
+    let bound = bind(
+        policy(Effect::Allow, rules(&["allow write /d", &format!("deny write {deep}")])),
+        &Listing::new(&[&format!("{deep}/")]),
+    );
+    assert!(lower(&bound, &Needs::default()).unwrap().plan.mounts.len() > 2999);
+}
+
+pub(super) fn node(kind: NodeKind, inode: u64) -> Node {
+    Node { kind, device: 1, inode }
+}

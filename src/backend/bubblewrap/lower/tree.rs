@@ -1,0 +1,185 @@
+//! The points: every existing path at which a decision may change, as a tree with the directories on the way.
+
+use crate::ir::{Facts, Node, NodeKind, Policy, Rule, Subject};
+use crate::sets::path::{AbsPath, Pattern, Start};
+use crate::vocabulary::{Effect, Verb};
+use std::collections::HashMap;
+
+/// A place that is the sandbox's own, whatever is there on the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// `/dev`
+    Devices,
+    /// `/dev/shm`
+    SharedMemory,
+    /// `/proc`
+    Proc,
+    /// `$TMP`
+    Temporary,
+    /// `/etc/passwd`, `/etc/group`
+    Account,
+}
+
+#[derive(Debug)]
+pub(super) struct Point {
+    pub path: AbsPath,
+    /// Itself for the root.
+    pub parent: usize,
+    /// What is there on the host; `None` for a place of our own, or a directory that nobody looked at.
+    pub node: Option<Node>,
+    /// A rule's set may begin or end here; else it is only on the way, and decided as what is around it.
+    pub decides: bool,
+    /// Where the link here leads.
+    pub link: Option<AbsPath>,
+    pub place: Option<Place>,
+}
+
+#[derive(Debug)]
+pub(super) struct Tree {
+    /// Parents before children; the root first.
+    pub points: Vec<Point>,
+    at: HashMap<AbsPath, usize>,
+    /// The value of `$TMP`.
+    pub temporary: AbsPath,
+}
+
+/// Which verbs mounts are about.
+pub(super) fn is_file_verb(verb: Verb) -> bool {
+    matches!(verb, Verb::Read | Verb::Write | Verb::Exec)
+}
+
+/// The patterns of a rule about files, those of its `except` included; none for other rules.
+pub(super) fn patterns(rule: &Rule) -> impl Iterator<Item = &Pattern> {
+    let set = match &rule.subject {
+        Subject::Paths(set) if is_file_verb(rule.verb) => Some(set),
+        _ => None,
+    };
+    set.into_iter().flat_map(|set| set.include.iter().chain(&set.exclude))
+}
+
+impl Tree {
+    pub fn new(policy: &Policy) -> Self {
+        let facts = &policy.facts;
+        let root = Point {
+            path: AbsPath::root(),
+            parent: 0,
+            node: facts.nodes.get(&AbsPath::root()).copied(),
+            decides: true,
+            link: None,
+            place: None,
+        };
+        let temporary = temporary(policy);
+        let at = HashMap::from([(AbsPath::root(), 0)]);
+        let mut tree = Self { points: vec![root], at, temporary: temporary.clone() };
+        for (path, place) in [
+            (segments(&["dev"]), Place::Devices),
+            (segments(&["dev", "shm"]), Place::SharedMemory),
+            (segments(&["proc"]), Place::Proc),
+            (temporary, Place::Temporary),
+            (segments(&["etc", "passwd"]), Place::Account),
+            (segments(&["etc", "group"]), Place::Account),
+        ] {
+            let at = tree.insert(facts, &path);
+            tree.points[at].place.get_or_insert(place);
+            tree.points[at].decides = true;
+        }
+        for link in &facts.links {
+            let at = tree.insert(facts, &link.at);
+            tree.points[at].link = Some(link.to.clone());
+            tree.points[at].decides = true;
+        }
+        for rule in &policy.rules {
+            for pattern in patterns(rule) {
+                if let Some(path) = pattern.as_literal() {
+                    tree.decide_at(facts, &path);
+                }
+            }
+        }
+        for (_, path) in &facts.expansions {
+            tree.decide_at(facts, path);
+        }
+        tree
+    }
+
+    /// Makes an existing path a point, with the other names of its node.
+    fn decide_at(&mut self, facts: &Facts, path: &AbsPath) {
+        let Some(node) = facts.nodes.get(path) else { return };
+        if path.start != Start::Root {
+            return;
+        }
+        let at = self.insert(facts, path);
+        if self.points[at].decides && self.points[at].place.is_none() {
+            return;
+        }
+        self.points[at].decides = true;
+        for other in facts.aliases(path) {
+            let at = self.insert(facts, &other);
+            self.points[at].decides = true;
+            self.points[at].node.get_or_insert(*node);
+        }
+    }
+
+    fn insert(&mut self, facts: &Facts, path: &AbsPath) -> usize {
+        if let Some(at) = self.at.get(path) {
+            return *at;
+        }
+        let mut parent = 0;
+        for length in 1..=path.segments.len() {
+            let here = AbsPath { start: Start::Root, segments: path.segments[..length].to_vec() };
+            if let Some(at) = self.at.get(&here) {
+                parent = *at;
+                continue;
+            }
+            let node = facts.nodes.get(&here).copied();
+            let at = self.points.len();
+            self.points.push(Point { path: here.clone(), parent, node, decides: false, link: None, place: None });
+            self.at.insert(here, at);
+            parent = at;
+        }
+        parent
+    }
+
+    /// The point at a path, if it is one.
+    pub fn find(&self, path: &AbsPath) -> Option<usize> {
+        self.at.get(path).copied()
+    }
+
+    /// The deepest point at or above a path.
+    pub fn deepest(&self, path: &AbsPath) -> usize {
+        let above = |length| AbsPath { start: Start::Root, segments: path.segments[..length].to_vec() };
+        (0..=path.segments.len()).rev().find_map(|length| self.find(&above(length))).unwrap_or(0)
+    }
+
+    /// Indices in the order in which mounts are made: by path, a directory before what is in it.
+    pub fn in_order(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.points.len()).collect();
+        order.sort_by(|a, b| self.points[*a].path.segments.cmp(&self.points[*b].path.segments));
+        order
+    }
+}
+
+impl Point {
+    pub fn is_directory(&self) -> bool {
+        self.node.is_none_or(|node| node.kind == NodeKind::Directory)
+    }
+}
+
+pub(super) fn segments(names: &[&str]) -> AbsPath {
+    AbsPath { start: Start::Root, segments: names.iter().map(|name| name.as_bytes().to_vec()).collect() }
+}
+
+/// The value of `$TMP`; where the policy does not use it, what it would be: `/tmp`, unless a rule means the host's.
+fn temporary(policy: &Policy) -> AbsPath {
+    let shared = segments(&["tmp"]);
+    if let Some(value) = policy.facts.variables.get("TMP") {
+        let names: Vec<&str> = value.split('/').filter(|name| !name.is_empty()).collect();
+        return segments(&names);
+    }
+    let means_the_hosts = policy.rules.iter().any(|rule| {
+        let Subject::Paths(set) = &rule.subject else { return false };
+        rule.effect == Effect::Allow
+            && rule.verb == Verb::Write
+            && set.include.iter().filter_map(Pattern::as_literal).any(|path| shared.is_inside(&path))
+    });
+    if means_the_hosts { segments(&["dev", "shm"]) } else { shared }
+}
