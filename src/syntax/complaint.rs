@@ -58,6 +58,9 @@ pub(super) struct Scan {
     pub stray: Option<usize>,
     /// The last line ends in a `{` that stands apart: the head of a block.
     pub opens_block: bool,
+    /// How many `[` are not closed, and how many `]` close nothing.
+    pub opened_lists: usize,
+    pub closed_lists: usize,
     /// A `}` that closes nothing stands apart from what is before it.
     pub closes: bool,
 }
@@ -99,7 +102,10 @@ pub(super) fn scan(region: &str) -> Scan {
                 last = if last == '#' { '\n' } else { last };
             }
             ('[', None) => lists.push(at),
-            (']', None) if lists.pop().is_none() => scan.stray = scan.stray.or(Some(at)),
+            (']', None) if lists.pop().is_none() => {
+                scan.stray = scan.stray.or(Some(at));
+                scan.closed_lists += 1;
+            }
             ('{', None) => braces.push(at),
             ('}', None) if braces.pop().is_none() => {
                 scan.stray = scan.stray.or(Some(at));
@@ -110,6 +116,7 @@ pub(super) fn scan(region: &str) -> Scan {
     }
     scan.open_quote = scan.open_quote.or(quote);
     scan.open_list = lists.first().copied();
+    scan.opened_lists = lists.len();
     let apart = braces.last().is_some_and(|at| {
         *at == 0 || region[..*at].ends_with([' ', '\t']) && !region[*at + 1..].trim_start().starts_with(|c| c != '#')
     });
@@ -133,7 +140,9 @@ pub(super) fn about(region: &str) -> Complaint {
             range: at..at + 1,
         };
     }
-    let breach = match read(Rule::strict, region) {
+    // With a blank behind it, so that what is missing at the end is missing after the blank.
+    let padded = format!("{region} ");
+    let breach = match read(Rule::strict, &padded) {
         Err(breach) => breach,
         // A whole statement, with something after it that no line may hold.
         Ok(_) => Breach { at: region.len(), expected: vec![Rule::end], exhausted: false },

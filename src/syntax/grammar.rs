@@ -63,12 +63,11 @@ fn limit_work(length: usize) {
 /// about, because a wider one around them is.
 pub(super) fn noun(rule: Rule) -> Option<&'static str> {
     match rule {
-        Rule::EOI => Some("the end of the text"),
         Rule::statement | Rule::strict | Rule::item | Rule::file => Some("a statement"),
         Rule::ruling => Some("a rule"),
         Rule::open => Some("an `on` block"),
         Rule::close => Some("`}`"),
-        Rule::end => Some("the end of the line"),
+        Rule::end | Rule::EOI => Some("the end of the line"),
         Rule::version => Some("`srt 1`"),
         Rule::inclusion => Some("a `use` statement"),
         Rule::definition => Some("a `let` statement"),

@@ -18,6 +18,8 @@ pub(super) const VERSION: u32 = 1;
 pub(super) struct Reader {
     pub source: SourceId,
     pub diagnostics: Vec<Diagnostic>,
+    /// Complaints about what only some block may hold, kept back until it is known that no block was lost.
+    pub homeless: Vec<Diagnostic>,
 }
 
 impl Reader {
@@ -38,7 +40,7 @@ impl Reader {
     /// Reads one statement; `None` if it has a fault, which is said by then.
     pub fn statement(&mut self, pair: Pair<'_>, systems: &[Spanned<System>]) -> Option<Statement> {
         let span = self.span(&pair);
-        let before = self.diagnostics.len();
+        let before = self.diagnostics.len() + self.homeless.len();
         let kind = match pair.as_rule() {
             Rule::version => self.version(pair),
             Rule::inclusion => self.inclusion(pair),
@@ -55,7 +57,7 @@ impl Reader {
             _ => None,
         }?;
         // A `let` with one bad target still names the others, and what uses it is not to blame.
-        let kept = self.diagnostics.len() == before || matches!(kind, StatementKind::Let { .. });
+        let kept = self.diagnostics.len() + self.homeless.len() == before || matches!(kind, StatementKind::Let { .. });
         kept.then_some(Statement { kind, span, suppressions: Vec::new() })
     }
 

@@ -104,7 +104,12 @@ fn one(reader: &mut Reader, pair: Pair<'_>, role: Role<'_>) -> Option<Target> {
     match shape::shapes(&text, kind, place) {
         Ok(shapes) => {
             if let Some(fault) = shapes.iter().find_map(|shape| unfit(shape, &text, role)) {
-                reader.diagnostics.push(fault.diagnostic(Place { span, verbatim: false }));
+                let diagnostic = fault.diagnostic(Place { span, verbatim: false });
+                reader.diagnostics.push(diagnostic);
+                return None;
+            }
+            if let Some(fault) = shapes.iter().find_map(|shape| homeless(shape, &text, role)) {
+                reader.homeless.push(fault.diagnostic(Place { span, verbatim: false }));
                 return None;
             }
             Some(Target { span, text, shapes })
@@ -169,16 +174,6 @@ fn unfit(shape: &Shape, text: &str, role: Role<'_>) -> Option<Fault> {
             format!("`{text}` is an abstract socket, which is no place in the tree"),
             "write a path",
         )),
-        (Shape::Path(path), role)
-            if matches!(path.start, Start::Drive(_))
-                && (role.systems().is_empty() || role.systems().iter().any(|s| s.value != System::Windows)) =>
-        {
-            Some(Fault::new(
-                &codes::PATH,
-                format!("`{text}` starts with a drive, which only windows has"),
-                "write it in a block `on windows { … }`",
-            ))
-        }
         (Shape::Address(AddressShape { ports: None, .. }), Role::Rule { allow: true, .. }) => Some(Fault::new(
             &codes::PORTS,
             format!("`{text}` is allowed without ports"),
@@ -194,6 +189,25 @@ fn unfit(shape: &Shape, text: &str, role: Role<'_>) -> Option<Fault> {
         }
         _ => None,
     }
+}
+
+/// A drive outside of a block for windows alone.
+fn homeless(shape: &Shape, text: &str, role: Role<'_>) -> Option<Fault> {
+    let drive = match shape {
+        Shape::Path(path) => matches!(path.start, Start::Drive(_)),
+        Shape::Variable(variable) => {
+            return variable.variable.fallback.as_deref().and_then(|fallback| homeless(fallback, text, role));
+        }
+        _ => false,
+    };
+    let elsewhere = role.systems().is_empty() || role.systems().iter().any(|system| system.value != System::Windows);
+    (drive && elsewhere).then(|| {
+        Fault::new(
+            &codes::PATH,
+            format!("`{text}` starts with a drive, which only windows has"),
+            "write it in a block `on windows { … }`",
+        )
+    })
 }
 
 fn ports_in_except(text: &str) -> Fault {

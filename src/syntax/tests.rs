@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod pages;
+mod recovery;
 mod tokens;
 
 use super::ast::File;
@@ -21,7 +22,7 @@ fn said(diagnostics: &[Diagnostic]) -> Vec<String> {
     diagnostics.iter().map(|d| format!("{}: {}", d.code.name, d.message)).collect()
 }
 
-const EXAMPLE: &str = include_str!("tests/example.policy");
+const EXAMPLE: &str = include_str!("tests/policies/agent.policy");
 
 #[test]
 fn the_example_of_the_language_is_read() {

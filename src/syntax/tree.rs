@@ -11,7 +11,6 @@ use super::suppression;
 use crate::diagnostic::Diagnostic;
 use crate::source::{SourceId, Span};
 use crate::vocabulary::System;
-use std::iter::Peekable;
 
 /// An `on` block that is still open.
 struct Block {
@@ -20,6 +19,8 @@ struct Block {
     systems: Vec<Spanned<System>>,
     /// The head could not be read: what is inside is read, and left out.
     broken: bool,
+    /// A line that could not be read may have been the `}`.
+    end_may_be_lost: bool,
     body: Vec<Statement>,
     /// Complaints about statements that may not stand inside; dropped if it turns out that the block was not meant to
     /// reach them.
@@ -39,13 +40,17 @@ pub(super) struct Tree<'t> {
     /// Whether anything stood in the file before, read or not.
     begun: bool,
     versioned: bool,
+    /// The last statement, if it is one that a next line may continue.
+    rule: Option<Span>,
+    /// A `}` stood where a rule was to go on; what continues it is the same fault.
+    cut_off: bool,
 }
 
 /// Reads one text.
 pub(super) fn parse(text: &str, source: SourceId) -> (File, Vec<Diagnostic>) {
     let mut tree = Tree {
         text,
-        reader: Reader { source, diagnostics: Vec::new() },
+        reader: Reader { source, diagnostics: Vec::new(), homeless: Vec::new() },
         statements: Vec::new(),
         block: None,
         pending: Vec::new(),
@@ -53,6 +58,8 @@ pub(super) fn parse(text: &str, source: SourceId) -> (File, Vec<Diagnostic>) {
         head_may_be_lost: false,
         begun: false,
         versioned: false,
+        rule: None,
+        cut_off: false,
     };
     match read(Rule::file, text) {
         Ok(pairs) => tree.file(pairs),
@@ -71,7 +78,7 @@ impl Tree<'_> {
     }
 
     fn file(&mut self, pairs: Pairs<'_>) {
-        let mut items = pairs.flat_map(Pair::into_inner).peekable();
+        let mut items = pairs.flat_map(Pair::into_inner);
         while let Some(item) = items.next() {
             let span = self.reader.span(&item);
             match item.as_rule() {
@@ -88,6 +95,7 @@ impl Tree<'_> {
         if let Some(block) = self.block.take() {
             self.unclosed(block);
         }
+        self.reader.diagnostics.append(&mut self.reader.homeless);
         if !self.begun {
             self.missing_version(Span::new(self.reader.source, 0..0));
         }
@@ -110,10 +118,7 @@ impl Tree<'_> {
             return Vec::new();
         }
         let first = self.pending[0].span.range().end;
-        let parted = self.text[first..start].split('\n').skip(1).any(|line| line.trim().is_empty() && !line.is_empty())
-            || self.text[first..start].contains("\n\n")
-            || self.text[first..start].contains("\n\r\n");
-        if parted {
+        if blank_line(&self.text[first..start]) {
             self.orphans();
         }
         std::mem::take(&mut self.pending)
@@ -126,11 +131,13 @@ impl Tree<'_> {
     }
 
     fn statement(&mut self, item: Pair<'_>, span: Span) {
-        let rule = item.as_rule();
+        let kind = item.as_rule();
         let suppressions = self.suppressions(span.range().start);
+        self.rule = matches!(kind, Rule::ruling | Rule::expectation).then_some(span);
+        self.cut_off = false;
         self.last_end = span.range().end;
         let first = !std::mem::replace(&mut self.begun, true);
-        if rule == Rule::version {
+        if kind == Rule::version {
             self.version(first, span);
         } else if first {
             self.missing_version(span);
@@ -190,12 +197,22 @@ impl Tree<'_> {
             self.unclosed(block);
         }
         self.begin(span);
+        self.reader.diagnostics.append(&mut self.reader.homeless);
+        self.rule = None;
+        self.head_may_be_lost = false;
         let systems = item
             .into_inner()
             .filter(|part| part.as_rule() == Rule::system)
             .filter_map(|part| Some(self.reader.spanned(&part, System::from_word(part.as_str())?)))
             .collect();
-        self.block = Some(Block { head: span, systems, broken: false, body: Vec::new(), strays: Vec::new() });
+        self.block = Some(Block {
+            head: span,
+            systems,
+            broken: false,
+            end_may_be_lost: false,
+            body: Vec::new(),
+            strays: Vec::new(),
+        });
         self.last_end = span.range().end;
     }
 
@@ -212,12 +229,16 @@ impl Tree<'_> {
         // `}` and what the grammar looks ahead at; the brace alone is what closes.
         self.last_end = span.range().start + 1;
         let brace = Span::new(span.source, span.range().start..span.range().start + 1);
+        self.cut_off = self.rule.take().is_some();
         match self.block.take() {
             Some(block) => self.finish(block, brace),
-            None if std::mem::take(&mut self.head_may_be_lost) => {}
             None => {
-                let fault = Fault::new(&codes::SYNTAX, "this `}` closes nothing", "take it out");
-                self.reader.complain(fault, brace);
+                // Either way a block was lost above, and with it the home of what needs one.
+                self.reader.homeless.clear();
+                if !std::mem::take(&mut self.head_may_be_lost) {
+                    let fault = Fault::new(&codes::SYNTAX, "this `}` closes nothing", "take it out");
+                    self.reader.complain(fault, brace);
+                }
             }
         }
     }
@@ -236,7 +257,7 @@ impl Tree<'_> {
     /// Another block, or the end of the file, came before the `}`. What stood inside is left out: it cannot be told how
     /// far the block was meant to reach.
     fn unclosed(&mut self, block: Block) {
-        if !block.broken {
+        if !block.broken && !block.end_may_be_lost {
             let fault = Fault::new(&codes::SYNTAX, "this `on` block is not closed", "write `}` on a line below it")
                 .label("opened here");
             self.reader.complain(fault, block.head);
@@ -244,78 +265,104 @@ impl Tree<'_> {
     }
 
     /// A line that is no statement, with those of its lines that follow: one complaint.
-    fn bad<'t>(&mut self, item: &Pair<'t>, items: &mut Peekable<impl Iterator<Item = Pair<'t>>>) {
+    fn bad<'t>(&mut self, item: &Pair<'t>, items: &mut (impl Iterator<Item = Pair<'t>> + Clone)) {
         self.pending.clear();
         let start = item.as_span().start();
-        let mut end = item.as_span().end();
         let beside_head =
             self.block.as_ref().is_some_and(|block| !self.text[block.head.range().end..start].contains('\n'));
         let line = item.as_str().trim_end();
         let scan = complaint::scan(line);
-        let head = scan.opens_block;
-        if !head && !beside_head {
-            end = self.rest(start, end, items);
-        }
-        let region = self.text[start..end].trim_end();
+        let end = if scan.opens_block || beside_head { item.as_span().end() } else { self.rest(item, items) };
+        let word = complaint::first_word(line);
         let first = !std::mem::replace(&mut self.begun, true);
-        if first || complaint::first_word(region) == "srt" {
+        if first || word == "srt" {
             // It may have been the version: one message is enough.
             self.versioned = true;
         }
-        self.last_end = start + region.len();
-        let closes = line.ends_with('}')
-            && (beside_head || (self.block.is_some() && scan.closes && line.ends_with([' ', '\t', '}'])));
-        let region = if beside_head && closes { region[..region.len() - 1].trim_end() } else { region };
-        let complaint = complaint::about(region);
-        let span = Span::new(self.reader.source, start + complaint.range.start..start + complaint.range.end);
-        self.reader.complain(complaint.fault, span);
-        if head {
+        let closes = if line.starts_with('}') {
+            self.block.is_some()
+        } else {
+            line.ends_with('}') && (beside_head || self.block.is_some() && scan.closes)
+        };
+        let brace = start + line.len() - 1;
+        self.last_end = start + self.text[start..end].trim_end().len();
+
+        // What continues a rule is broken together with it.
+        let continues = matches!(word, "except" | "because");
+        let rule = self.rule.take().filter(|_| continues);
+        let from = rule.map_or(start, |rule| rule.range().start);
+        let to = if beside_head && closes { brace } else { end };
+        if !(continues && std::mem::take(&mut self.cut_off)) {
+            let complaint = complaint::about(self.text[from..to].trim_end());
+            let range = from + complaint.range.start..from + complaint.range.end;
+            self.reader.complain(complaint.fault, Span::new(self.reader.source, range));
+        }
+        if let Some(rule) = rule {
+            self.take_back(rule);
+        }
+
+        let level = self.indent(start);
+        if scan.opens_block {
             if let Some(block) = self.block.take() {
                 self.unclosed(block);
             }
-            let head = Span::new(self.reader.source, start..start + region.len());
-            let (body, strays) = (Vec::new(), Vec::new());
+            let head = Span::new(self.reader.source, start..start + line.len());
             // A head without its systems: whatever system a statement inside needs, it is not to blame.
             let systems = vec![Spanned { value: System::Windows, span: head }];
-            self.block = Some(Block { head, systems, broken: true, body, strays });
+            let (body, strays) = (Vec::new(), Vec::new());
+            self.block = Some(Block { head, systems, broken: true, end_may_be_lost: false, body, strays });
         } else if closes {
-            let brace = Span::new(self.reader.source, self.last_end - 1..self.last_end);
+            let brace = Span::new(self.reader.source, brace..brace + 1);
             if let Some(block) = self.block.take() {
                 self.finish(block, brace);
             }
-            self.head_may_be_lost = !beside_head;
-        } else if self.block.is_none() && !complaint::is_statement_word(complaint::first_word(region)) {
-            self.head_may_be_lost = true;
+            self.head_may_be_lost = !beside_head && !line.starts_with('}');
+        } else if !complaint::is_statement_word(word) || word == "on" {
+            match &mut self.block {
+                None => self.head_may_be_lost = true,
+                Some(block) => {
+                    let head = block.head.range().start;
+                    let head_level = head - self.text[..head].rfind('\n').map_or(0, |newline| newline + 1);
+                    block.end_may_be_lost |= level <= head_level;
+                }
+            }
         }
     }
 
-    /// Steps over what belongs to the broken statement at `start`: lines inside a bracket that it left open, lines that
-    /// are indented deeper, and closing brackets. Never over one that starts as a statement does. Returns the end.
-    fn rest<'t>(&self, start: usize, end: usize, items: &mut Peekable<impl Iterator<Item = Pair<'t>>>) -> usize {
-        let indent = self.indent(start);
-        let mut end = end;
+    /// Takes the statement at `span` out of the tree again.
+    fn take_back(&mut self, span: Span) {
+        let statements = self.block.as_mut().map_or(&mut self.statements, |block| &mut block.body);
+        if statements.last().is_some_and(|last| last.span == span) {
+            statements.pop();
+        }
+    }
+
+    /// Steps over what belongs to the broken statement that starts with `item`: lines inside a bracket that it left
+    /// open, lines that are indented deeper, closing brackets, `except` and `because`, and comments between them. Never
+    /// over a line that starts as a statement does. Returns the end.
+    fn rest<'t>(&self, item: &Pair<'t>, items: &mut (impl Iterator<Item = Pair<'t>> + Clone)) -> usize {
+        let level = self.indent(item.as_span().start());
+        let mut end = item.as_span().end();
+        let mut open = complaint::scan(item.as_str()).opened_lists;
         loop {
-            let open = complaint::scan(&self.text[start..end]).open_list.is_some();
-            // Comments between are stepped over if a line of the statement follows them.
-            while items.peek().is_some_and(|next| next.as_rule() == Rule::comment && open) {
-                let Some(comment) = items.next() else { break };
-                end = comment.as_span().end();
-            }
-            let Some(next) = items.peek() else { return end };
-            if next.as_rule() != Rule::bad {
-                return end;
-            }
+            let mut ahead = items.clone();
+            let next = ahead.find(|next| next.as_rule() != Rule::comment);
+            let Some(next) = next.filter(|next| next.as_rule() == Rule::bad) else { return end };
             let line = next.as_str();
             let word = complaint::first_word(line);
-            let deeper = self.indent(next.as_span().start()) > indent
-                && self.text[end..next.as_span().start()].matches('\n').count() == 1;
-            let continues = matches!(word, "except" | "because");
-            let ours = open || deeper || continues || line.starts_with([']', ',', ')']);
+            let start = next.as_span().start();
+            let close_by = !blank_line(&self.text[end..start]);
+            let ours = open > 0
+                || close_by && self.indent(start) > level
+                || close_by && matches!(word, "except" | "because")
+                || line.starts_with([']', ',', ')']);
             if !ours || complaint::is_statement_word(word) || line.starts_with('}') {
                 return end;
             }
+            let scan = complaint::scan(line);
+            open = open.saturating_sub(scan.closed_lists) + scan.opened_lists;
             end = next.as_span().end();
-            items.next();
+            *items = ahead;
         }
     }
 
@@ -323,6 +370,14 @@ impl Tree<'_> {
     fn indent(&self, at: usize) -> usize {
         at - self.text[..at].rfind('\n').map_or(0, |newline| newline + 1)
     }
+}
+
+/// Whether a line without anything on it stands between two places.
+fn blank_line(between: &str) -> bool {
+    let mut lines = between.split('\n');
+    // What is left of the line before, and what stands before the line after.
+    let _ = (lines.next(), lines.next_back());
+    lines.any(|line| line.trim().is_empty())
 }
 
 fn starts_blank(rest: &str) -> bool {
