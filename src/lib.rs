@@ -5,14 +5,26 @@
 
 pub mod backend;
 pub mod bind;
+pub mod compile;
 pub mod diagnostic;
 pub mod event;
 pub mod exec;
 pub mod host;
 pub mod ir;
+pub mod lint;
 pub mod proxy;
 pub mod resolve;
 pub mod sets;
 pub mod source;
 pub mod syntax;
 pub mod vocabulary;
+
+use diagnostic::Code;
+
+/// Every diagnostic there is, by name: the one table, to which each room adds its own.
+pub fn codes() -> Vec<&'static Code> {
+    let rooms = [syntax::CODES, resolve::CODES, bind::CODES, backend::CODES].into_iter();
+    let mut codes: Vec<_> = rooms.chain(lint::CODES.iter().copied()).flatten().copied().collect();
+    codes.sort_by_key(|code| code.name);
+    codes
+}

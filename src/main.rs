@@ -1,1 +1,9 @@
-fn main() {}
+//! The binary: hands over to the sandbox's inner half where it is started as that, else to the command line.
+
+mod cli;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cli::main()
+}

@@ -117,9 +117,10 @@ impl Span {
     }
 }
 
+/// `agent.policy:12`; a flag has no lines.
 impl std::fmt::Display for Location {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}:{}", self.name, self.line)
+        if self.name.starts_with("--") { f.write_str(&self.name) } else { write!(f, "{}:{}", self.name, self.line) }
     }
 }
 

@@ -6,6 +6,7 @@
 //!     └ the command   no capabilities, no_new_privs, Landlock, seccomp, exec
 //! ```
 
+mod caller;
 mod command;
 mod control;
 mod devices;
@@ -23,6 +24,7 @@ mod terminal;
 use crate::backend::bubblewrap::{Network, Plan};
 use crate::event::Sink;
 use crate::proxy::Rules;
+pub use caller::caller;
 use command::Command;
 use std::collections::BTreeSet;
 use std::ffi::{CString, OsString};

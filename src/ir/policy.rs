@@ -1,7 +1,11 @@
 //! The rules, once names, lists, includes and `on` blocks are gone.
 
 use super::facts::Facts;
-use crate::sets::{name::NameSet, path::PathSet, peer::PeerSet};
+use crate::sets::{
+    name::NameSet,
+    path::PathSet,
+    peer::{Endpoint, PeerSet},
+};
 use crate::source::Span;
 use crate::vocabulary::{Effect, LimitKind, System, Verb};
 use std::collections::BTreeMap;
@@ -96,6 +100,17 @@ pub enum Subject {
     Peers(PeerSet),
     /// `env`, `mach`
     Names(NameSet),
+}
+
+impl Subject {
+    /// Whether an `except` takes something out of it.
+    pub fn has_exceptions(&self) -> bool {
+        match self {
+            Subject::Paths(set) => !set.exclude.is_empty(),
+            Subject::Peers(set) => matches!(&set.endpoint, Endpoint::Hosts(hosts) if !hosts.exclude.is_empty()),
+            Subject::Names(set) => !set.exclude.is_empty(),
+        }
+    }
 }
 
 /// Who gave a rule.

@@ -8,11 +8,10 @@ use super::authority::{Authority, Host};
 use super::refusal::Refused;
 use super::remedy::remedy;
 use crate::event::Violation;
-use crate::ir::{Access, Facts, Policy, Rule, RuleId, Subject, Verdict, decide};
+use crate::ir::{Access, Policy, Rule, RuleId, Subject, Verdict, decide};
 use crate::sets::host::Name;
 use crate::sets::peer::{Endpoint, Protocol};
 use crate::vocabulary::Verb;
-use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
@@ -107,18 +106,10 @@ impl Part {
     fn new(policy: &Policy, which: impl Fn(&Rule) -> bool, own_addresses: Vec<IpAddr>) -> Self {
         let (ids, rules) =
             (0..).map(RuleId).zip(&policy.rules).filter(|(_, rule)| which(rule)).unzip::<_, _, Vec<_>, Vec<_>>();
-        let policy = Policy {
-            system: policy.system,
-            rules: rules.into_iter().cloned().collect(),
-            default_read: policy.default_read.clone(),
-            default_env: None,
-            set: BTreeMap::new(),
-            limits: BTreeMap::new(),
-            expects: Vec::new(),
-            withins: Vec::new(),
-            suppressions: Vec::new(),
-            facts: Facts { own_addresses, ..Facts::default() },
-        };
+        let mut part = Policy::new(policy.system, policy.default_read.clone());
+        part.rules = rules.into_iter().cloned().collect();
+        part.facts.own_addresses = own_addresses;
+        let policy = part;
         Self { policy, ids }
     }
 

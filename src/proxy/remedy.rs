@@ -1,7 +1,7 @@
 //! The statement that would allow what was refused, if it were added: proposed only after `decide` has agreed.
 
 use super::refusal::Refused;
-use crate::ir::{Access, Origin, Policy, Rule, Subject, decide};
+use crate::ir::{Access, Origin, Policy, Rule, Subject, Unset, decide};
 use crate::sets::address::{AddressSet, parse_network};
 use crate::sets::host::{HostSet, Pattern};
 use crate::sets::peer::{Endpoint, PeerSet};
@@ -55,6 +55,7 @@ fn allow(policy: &Policy, endpoint: Endpoint, port: u16) -> Rule {
         verb: Verb::Connect,
         subject: Subject::Peers(PeerSet { endpoint, tcp: true, udp: false, ports }),
         because: None,
+        unset: Unset::Refuse,
         // Never shown: any place of the policy does.
         span: policy.default_read.span,
         origin: Origin::Given,

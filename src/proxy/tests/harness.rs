@@ -2,7 +2,7 @@
 
 use super::super::{Limits, Lookup, Resolve, Rules, serve_with};
 use crate::event::{Event, RuleText, Sink, Violation};
-use crate::ir::{BoundPolicy, Facts, Origin, Policy, Rule, Setting, Subject};
+use crate::ir::{BoundPolicy, Origin, Policy, Rule, Setting, Subject, Unset};
 use crate::sets::address::parse_network;
 use crate::sets::host::{HostSet, Name, Pattern};
 use crate::sets::peer::{Endpoint, PeerSet};
@@ -60,7 +60,15 @@ impl Setup {
         let udp = effect != Effect::Allow;
         let subject = Subject::Peers(PeerSet { endpoint, tcp: true, udp, ports });
         let text = format!("{effect} connect {target}");
-        let rule = Rule { effect, verb: Verb::Connect, subject, because: None, span: nowhere(), origin: Origin::Given };
+        let rule = Rule {
+            effect,
+            verb: Verb::Connect,
+            subject,
+            because: None,
+            unset: Unset::Refuse,
+            span: nowhere(),
+            origin: Origin::Given,
+        };
         self.rules.push((rule, text));
         self
     }
@@ -90,18 +98,9 @@ impl Setup {
 
     pub fn rules(&self) -> Arc<Rules> {
         let (rules, texts): (Vec<Rule>, Vec<String>) = self.rules.iter().cloned().unzip();
-        let policy = Policy {
-            system: System::Linux,
-            rules,
-            default_read: Setting { value: Effect::Deny, span: nowhere() },
-            default_env: None,
-            set: BTreeMap::new(),
-            limits: BTreeMap::new(),
-            expects: vec![],
-            withins: vec![],
-            suppressions: vec![],
-            facts: Facts { own_addresses: self.own_addresses.clone(), ..Facts::default() },
-        };
+        let mut policy = Policy::new(System::Linux, Setting { value: Effect::Deny, span: nowhere() });
+        policy.rules = rules;
+        policy.facts.own_addresses.clone_from(&self.own_addresses);
         let texts = move |id: crate::ir::RuleId| RuleText {
             file: "test.policy".into(),
             line: id.0 + 1,

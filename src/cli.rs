@@ -1,0 +1,53 @@
+//! The command line: one file a verb, and what they share.
+//!
+//! Sees only the library's public API. Exit codes are in [`status`].
+
+mod arguments;
+mod check;
+mod completions;
+//mod doctor;
+mod explain;
+mod files;
+mod flags;
+mod fmt;
+mod levels;
+mod load;
+mod output;
+mod peer;
+mod print_policy;
+mod rule;
+mod run;
+
+use arguments::{Arguments, Verb};
+use clap::Parser;
+use std::process::ExitCode;
+
+/// The exit codes of `srt` itself; a command that was run gives its own.
+pub mod status {
+    /// Findings of level error.
+    pub const FINDINGS: u8 = 1;
+    /// A mistake on the command line, or a file that cannot be read.
+    pub const USAGE: u8 = 2;
+    /// Ended by `limit time`.
+    pub const TIMED_OUT: u8 = 124;
+    /// The sandbox could not be set up; nothing was run.
+    pub const SETUP: u8 = 125;
+    /// The command is there and could not be started.
+    pub const NOT_EXECUTABLE: u8 = 126;
+    /// The command was not found.
+    pub const NOT_FOUND: u8 = 127;
+}
+
+/// Parses the command line and does what it says.
+pub fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let code = match arguments.verb {
+        None => run::short(&arguments.run),
+        Some(Verb::Run(run)) => run::run(&run),
+        Some(Verb::Check(check)) => check::check(&check),
+        Some(Verb::Explain(explain)) => explain::explain(&explain),
+        Some(Verb::Fmt(fmt)) => fmt::fmt(&fmt),
+        Some(Verb::Completions(completions)) => completions::completions(&completions),
+    };
+    ExitCode::from(code)
+}

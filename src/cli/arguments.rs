@@ -1,0 +1,206 @@
+//! The command line's definition, from which help and completions are made.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Runs a command in a sandbox that one policy file describes, and proves things about such files.
+#[derive(Debug, Parser)]
+#[command(
+    name = "srt",
+    version,
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    arg_required_else_help = true,
+    after_help = "\
+Examples:
+  srt npm test                                   run under your default policy: write here and in $TMP, no network
+  srt run --policy agent.policy -- my-agent      run under a policy file
+  srt check agent.policy                         what is wrong with a policy, and what to do about it
+  srt explain --policy agent.policy read ~/.ssh  what is decided, and by which line
+
+`srt COMMAND ARG…` is short for `srt run -- COMMAND ARG…`; a command that is called like a verb needs the long form.
+
+Exit status: the command's own; 128+n if signal n ended it; 124 its time limit; 125 the sandbox could not be set up, and
+nothing was run; 126 or 127 the command could not be started. Other verbs: 0; 1 findings of level error; 2 usage."
+)]
+pub struct Arguments {
+    #[command(subcommand)]
+    pub verb: Option<Verb>,
+    #[command(flatten)]
+    pub run: Run,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Run a command under a policy
+    Run(Run),
+    /// Say what is wrong with policy files
+    Check(Check),
+    /// Say what is decided about one access and why, or what a diagnostic means
+    Explain(Explain),
+    /// Put policy files into their one layout
+    Fmt(Fmt),
+
+    /// Print a completion script for a shell
+    Completions(Completions),
+}
+
+/// Which policy is meant, and on which values.
+#[derive(Debug, Args, Clone, Default)]
+pub struct PolicyChoice {
+    /// A policy file; several are a union, so each one can only permit more (their denies hold for all)
+    #[arg(long = "policy", short = 'p', value_name = "FILE")]
+    pub policies: Vec<PathBuf>,
+    /// Give a variable of the policy its value
+    #[arg(long = "define", short = 'D', value_name = "NAME=VALUE", value_parser = define)]
+    pub defines: Vec<(String, String)>,
+    /// The directory that `$WORKSPACE` names [default: where you are]
+    #[arg(long, value_name = "DIR")]
+    pub workspace: Option<PathBuf>,
+    /// Also permit reading PATH; without a policy every other read but what programs need to start is closed
+    #[arg(long, value_name = "PATH")]
+    pub allow_read: Vec<PathBuf>,
+    /// Also permit reading and writing PATH
+    #[arg(long, value_name = "PATH")]
+    pub allow_write: Vec<PathBuf>,
+    /// Also permit connecting to HOST[:PORT]; without a port 80 and 443
+    #[arg(long, value_name = "HOST", value_delimiter = ',')]
+    pub network_allowlist: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Without --policy: $XDG_CONFIG_HOME/srt/default.policy, else the built-in std/default (write the workspace and $TMP,
+secrets unreadable, no network). Nothing in the workspace is ever loaded by itself.
+
+Examples:
+  srt run --policy agent.policy -- claude
+  srt run --policy ci.policy --define registry=registry.example.com -- npm ci
+  srt run --print-policy")]
+pub struct Run {
+    #[command(flatten)]
+    pub choice: PolicyChoice,
+    /// Who sets the sandbox up
+    #[arg(long, value_enum, default_value_t = EngineName::Native)]
+    pub engine: EngineName,
+    /// Let the command make namespaces and mounts of its own (Chromium, Podman, Nix, Bazel); gives up Landlock
+    #[arg(long)]
+    pub nest: bool,
+    /// Leave this descriptor open to the command, beside 0, 1 and 2
+    #[arg(long = "keep-fd", value_name = "N", value_parser = clap::value_parser!(i32).range(3..))]
+    pub keep_fd: Vec<i32>,
+    /// Print what would be in force, with where each rule came from, and run nothing
+    #[arg(long)]
+    pub print_policy: bool,
+    /// Say nothing at the end about what was refused
+    #[arg(long, short)]
+    pub quiet: bool,
+    /// Write every refusal to FILE as JSON lines
+    #[arg(long, value_name = "FILE")]
+    pub events: Option<PathBuf>,
+    /// The command and its arguments
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  srt check policies/*.policy
+  srt check --deny warnings --format json agent.policy")]
+pub struct Check {
+    /// Policy files, each checked by itself
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub format: Format,
+    /// Check against this machine: its variables, links and files
+    #[arg(long)]
+    pub host: bool,
+    /// The directory that `$WORKSPACE` names, with --host [default: where you are]
+    #[arg(long, value_name = "DIR", requires = "host")]
+    pub workspace: Option<PathBuf>,
+    /// Give a variable of the policy its value
+    #[arg(long = "define", value_name = "NAME=VALUE", value_parser = define)]
+    pub defines: Vec<(String, String)>,
+    #[command(flatten)]
+    pub levels: Levels,
+}
+
+/// What level a code has.
+#[derive(Debug, Args, Clone, Default)]
+pub struct Levels {
+    /// Say nothing of CODE
+    #[arg(long = "allow", short = 'A', value_name = "CODE")]
+    pub allow: Vec<String>,
+    /// Make CODE a warning
+    #[arg(long = "warn", short = 'W', value_name = "CODE")]
+    pub warn: Vec<String>,
+    /// Make CODE an error; `warnings` makes every warning one
+    #[arg(long = "deny", short = 'D', value_name = "CODE")]
+    pub deny: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  srt explain --policy agent.policy read ~/.ssh/id_ed25519
+  srt explain --policy agent.policy connect api.github.com:443
+  srt explain dead-rule")]
+pub struct Explain {
+    #[command(flatten)]
+    pub choice: PolicyChoice,
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub format: Format,
+    /// read, write, exec, connect, listen, socket or env; or the code of a diagnostic
+    #[arg(value_name = "VERB|CODE")]
+    pub subject: String,
+    /// A path, HOST[:PORT], ADDRESS[:PORT] or a variable's name
+    pub target: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct Fmt {
+    /// Policy files to rewrite in place; `-` reads standard input and writes standard output
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Change nothing; show what would change and exit 1 if anything would
+    #[arg(long)]
+    pub check: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Doctor {
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub format: Format,
+}
+
+#[derive(Debug, Args)]
+pub struct Completions {
+    #[arg(value_enum)]
+    pub shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    Human,
+    Json,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum EngineName {
+    /// By our own mounts; nothing to install
+    Native,
+    /// By bubblewrap, which must be installed
+    Bwrap,
+}
+
+fn define(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("write it as NAME=VALUE")?;
+    let identifier = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    if name.is_empty() || !name.chars().all(identifier) || name.starts_with(|c: char| c.is_ascii_digit()) {
+        return Err(format!("`{name}` is not a name: letters, digits and `_`, no digit first"));
+    }
+    Ok((name.to_owned(), value.to_owned()))
+}

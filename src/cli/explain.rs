@@ -1,0 +1,291 @@
+//! `srt explain`: what is decided about one access, by which lines, and what to write to have it otherwise; or the page
+//! of a diagnostic.
+
+use super::arguments::{Explain, Format, PolicyChoice};
+use super::load::{self, Loaded};
+use super::{output, peer, rule, status};
+use sandbox_runtime::diagnostic::{Level, nearest};
+use sandbox_runtime::host::Host;
+use sandbox_runtime::ir::{Access, BoundPolicy, RuleId, Verdict, Why, decide};
+use sandbox_runtime::sets::path::AbsPath;
+use sandbox_runtime::source::Sources;
+use sandbox_runtime::vocabulary::{Effect, Verb};
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+pub fn explain(explain: &Explain) -> u8 {
+    let outcome = match (Verb::from_word(&explain.subject), &explain.target) {
+        (Some(verb), Some(target)) => access(explain, verb, target),
+        (Some(verb), None) => {
+            Err(format!("`explain {verb}` needs {}, as in `srt explain {verb} …`", verb.kind().expected()))
+        }
+        (None, None) => page(&explain.subject, explain.format),
+        (None, Some(_)) => {
+            let near = nearest(&explain.subject, Verb::ALL.iter().map(|verb| verb.word()));
+            let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+            Err(format!("`{}` is not a verb{hint}", explain.subject))
+        }
+    };
+    outcome.unwrap_or_else(|message| {
+        output::complain(message);
+        status::USAGE
+    })
+}
+
+/// The page of a diagnostic.
+fn page(name: &str, format: Format) -> Result<u8, String> {
+    let codes = sandbox_runtime::codes();
+    let Some(code) = codes.iter().find(|code| code.name == name) else {
+        let near = nearest(name, codes.iter().map(|code| code.name).chain(Verb::ALL.iter().map(|verb| verb.word())));
+        let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        return Err(format!("there is neither a verb nor a diagnostic `{name}`{hint}"));
+    };
+    let page: String = code.page.lines().flat_map(|line| [line.strip_prefix(' ').unwrap_or(line), "\n"]).collect();
+    match format {
+        Format::Json => output::print_json(&serde_json::json!({
+            "code": code.name, "level": code.level, "page": page,
+        })),
+        Format::Human => {
+            // A closed pipe is how readers say that they have enough.
+            let _ = std::io::stdout().write_all(page.as_bytes());
+        }
+    }
+    Ok(0)
+}
+
+fn access(explain: &Explain, verb: Verb, target: &str) -> Result<u8, String> {
+    let Loaded { sources, policy, diagnostics } = load::bound(&explain.choice)?;
+    let Some(policy) = policy.filter(|_| !sandbox_runtime::diagnostic::any_error(&diagnostics)) else {
+        output::print_diagnostics(&diagnostics, &sources, Level::Error);
+        return Ok(status::FINDINGS);
+    };
+    let accesses = named(&explain.choice, verb, target)?;
+    // A name such as `localhost` stands for several addresses: denied if one of them is.
+    let verdicts: Vec<_> = accesses.iter().map(|access| (access, decide(&policy, access))).collect();
+    let Some((access, verdict)) = verdicts.iter().find(|(_, verdict)| !verdict.allowed).or(verdicts.first()) else {
+        return Err(format!("`{target}` names nothing"));
+    };
+    let answer = Answer { policy: &policy, sources: &sources, access, verdict };
+    let suggestion = suggestion(&explain.choice, &answer);
+    match explain.format {
+        Format::Json => output::print_json(&answer.json(&suggestion)),
+        Format::Human => {
+            let text = answer.text(&suggestion, output::stdout_colour());
+            // A closed pipe is how readers say that they have enough.
+            let _ = std::io::stdout().write_all(text.as_bytes());
+        }
+    }
+    Ok(0)
+}
+
+/// The accesses that a target on the command line names.
+fn named(choice: &PolicyChoice, verb: Verb, target: &str) -> Result<Vec<Access>, String> {
+    let path = || path(choice, target);
+    Ok(match verb {
+        Verb::Read => vec![Access::Read(path()?)],
+        Verb::Write => vec![Access::Write(path()?)],
+        Verb::Exec => vec![Access::Exec(path()?)],
+        Verb::Socket => vec![Access::Socket(path()?)],
+        Verb::Connect | Verb::Listen => peer::accesses(verb, target)?,
+        Verb::Env => vec![Access::Env(target.strip_prefix('$').unwrap_or(target).to_owned())],
+        Verb::Mach => vec![Access::Mach(target.to_owned())],
+    })
+}
+
+/// A path as a shell or a policy writes it, taken to the node it leads to on this machine.
+fn path(choice: &PolicyChoice, target: &str) -> Result<AbsPath, String> {
+    let directory = std::env::current_dir().map_err(|error| format!("cannot tell where this is: {error}"))?;
+    let written = if target.starts_with(['~', '$']) {
+        let machine = load::machine(choice.workspace.as_deref(), &choice.defines, &directory)?;
+        let (name, rest) = match target.strip_prefix('$') {
+            Some(rest) => rest.split_at(rest.find('/').unwrap_or(rest.len())),
+            None => ("HOME", &target[1..]),
+        };
+        if !(rest.is_empty() || rest.starts_with('/')) {
+            return Err(format!("`{target}` is not a path: after `~` only `/` may follow"));
+        }
+        let value = machine.variable(name).ok_or_else(|| format!("`${name}` has no value here"))?;
+        PathBuf::from(format!("{value}{rest}"))
+    } else {
+        directory.join(target)
+    };
+    let resolved = deepest_resolved(&written);
+    let text = resolved.to_str().ok_or_else(|| format!("`{}` is not UTF-8", resolved.display()))?;
+    AbsPath::parse(text).map_err(|error| format!("`{target}` is not a path: {error}"))
+}
+
+/// Links followed as far as the path exists; what does not exist stays as written.
+fn deepest_resolved(path: &Path) -> PathBuf {
+    let mut rest = Vec::new();
+    let mut existing = path;
+    loop {
+        if let Ok(real) = std::fs::canonicalize(existing) {
+            return rest.iter().rev().fold(real, |path, name| path.join(name));
+        }
+        match (existing.parent(), existing.file_name()) {
+            (Some(parent), Some(name)) => {
+                rest.push(name);
+                existing = parent;
+            }
+            _ => return path.to_owned(),
+        }
+    }
+}
+
+/// What was decided, with all that is needed to say why.
+struct Answer<'a> {
+    policy: &'a BoundPolicy,
+    sources: &'a Sources,
+    access: &'a Access,
+    verdict: &'a Verdict,
+}
+
+/// What to do to have the other verdict.
+enum Suggestion {
+    /// This line, which was tried.
+    Write(String),
+    /// No line added changes it.
+    TakeAway,
+}
+
+/// The first of a few plain rules that, added to the policy, gives the other verdict: each is tried, none is guessed.
+fn suggestion(choice: &PolicyChoice, answer: &Answer<'_>) -> Suggestion {
+    let (verb, object) = answer.access.words();
+    let effects: &[&str] = if answer.verdict.allowed { &["deny", "forbid"] } else { &["allow"] };
+    for effect in effects {
+        for candidate in candidates(answer.access, effect, verb, &object) {
+            if let Some(policy) = load::bound_with(choice, &candidate) {
+                if decide(&policy, answer.access).allowed != answer.verdict.allowed {
+                    return Suggestion::Write(candidate);
+                }
+            }
+        }
+    }
+    Suggestion::TakeAway
+}
+
+fn candidates(access: &Access, effect: &str, verb: Verb, object: &str) -> Vec<String> {
+    let mut candidates = vec![format!("{effect} {verb} {object}")];
+    match access {
+        Access::Read(_) | Access::Write(_) | Access::Exec(_) | Access::Socket(_) => {
+            if effect == "allow" && matches!(verb, Verb::Write | Verb::Exec) {
+                candidates.push(format!("{effect} read, {verb} {object}"));
+            }
+            candidates.push(format!("{effect} {verb} exact {object}"));
+        }
+        Access::Connect { name: Some(_), address, port, .. } if effect == "allow" => {
+            let address = if address.is_ipv6() { format!("[{address}]") } else { address.to_string() };
+            candidates.push(format!("{effect} {verb} {address}:{port}"));
+        }
+        _ => {}
+    }
+    candidates
+}
+
+impl Answer<'_> {
+    fn place(&self, id: RuleId) -> String {
+        self.sources.location(self.policy.rule(id).span).to_string()
+    }
+
+    fn line(&self, id: RuleId) -> String {
+        rule::words(self.policy.rule(id), self.sources)
+    }
+
+    fn others(&self) -> impl Iterator<Item = RuleId> {
+        self.verdict.matching.iter().copied().filter(|id| !self.verdict.decisive.contains(id))
+    }
+
+    fn why(&self) -> &'static str {
+        match self.verdict.why {
+            Why::Forbidden => "a `forbid` matches, which nothing opens",
+            Why::Denied => "a `deny` matches, and no more specific `allow` opens it",
+            Why::Allowed if self.verdict.decisive.len() > 1 => "an `allow` is more specific than the `deny` it meets",
+            Why::Allowed => "an `allow` matches",
+            Why::Default => "no rule matches",
+            Why::ReadDenied => "a rule denies reading it, and so writing and running it",
+            Why::Special => "the name is allowed, but it leads to an address that only an address rule can allow",
+        }
+    }
+
+    fn text(&self, suggestion: &Suggestion, colour: bool) -> String {
+        let paint =
+            |code: &str, text: &str| if colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() };
+        let verdict = if self.verdict.allowed { paint("1;32", "allowed") } else { paint("1;31", "denied") };
+        let mut text = String::new();
+        // Writing into a string does not fail.
+        let _ = writeln!(text, "{verdict}: {}", self.access);
+        let _ = writeln!(text, "  because {}", self.why());
+        for id in &self.verdict.decisive {
+            let _ = writeln!(text, "    {}: {}", paint("36", &self.place(*id)), self.line(*id));
+            if let Some(because) = &self.policy.rule(*id).because {
+                let _ = writeln!(text, "      {because}");
+            }
+        }
+        if self.verdict.decisive.is_empty() && self.verdict.why == Why::Default {
+            let _ = writeln!(text, "    {}", self.default());
+        }
+        let others: Vec<_> = self.others().collect();
+        if !others.is_empty() {
+            let _ = writeln!(text, "  these match too");
+            for id in others {
+                let would = match self.policy.rule(id).effect {
+                    Effect::Allow => "would allow it",
+                    Effect::Deny => "would deny it",
+                    Effect::Forbid => "would forbid it",
+                };
+                let _ = writeln!(text, "    {}: {} ({would})", paint("36", &self.place(id)), self.line(id));
+            }
+        }
+        let other = if self.verdict.allowed { "deny" } else { "allow" };
+        let _ = match suggestion {
+            Suggestion::Write(rule) => writeln!(text, "  to {other} it, add: {rule}"),
+            Suggestion::TakeAway => {
+                writeln!(text, "  to {other} it, change the rule above: no rule added to it can")
+            }
+        };
+        text
+    }
+
+    /// What decides where no rule matches, and where that is said.
+    fn default(&self) -> String {
+        let default = &self.policy.default_read;
+        match (self.access, &self.policy.default_env) {
+            (Access::Read(_) | Access::Exec(_), _) => {
+                format!("{}: default read {}", self.sources.location(default.span), default.value)
+            }
+            (Access::Env(_), Some(default)) => {
+                format!("{}: default env {}", self.sources.location(default.span), default.value)
+            }
+            (Access::Env(_), None) => "the environment is open where nothing closes it".to_owned(),
+            (access, _) => format!("{} is denied where nothing allows it", access.words().0),
+        }
+    }
+
+    fn json(&self, suggestion: &Suggestion) -> serde_json::Value {
+        let rule = |id: RuleId| {
+            let rule = self.policy.rule(id);
+            let location = self.sources.location(rule.span);
+            serde_json::json!({
+                "file": location.name,
+                "line": location.line,
+                "text": self.line(id),
+                "effect": rule.effect,
+                "because": rule.because,
+            })
+        };
+        let (verb, object) = self.access.words();
+        serde_json::json!({
+            "verb": verb,
+            "object": object,
+            "allowed": self.verdict.allowed,
+            "why": self.verdict.why,
+            "decisive": self.verdict.decisive.iter().map(|id| rule(*id)).collect::<Vec<_>>(),
+            "matching": self.others().map(rule).collect::<Vec<_>>(),
+            "suggestion": match suggestion {
+                Suggestion::Write(rule) => Some(rule),
+                Suggestion::TakeAway => None,
+            },
+        })
+    }
+}

@@ -1,0 +1,167 @@
+//! From what the command line names to a policy: which files, their text, resolved and bound.
+
+use super::arguments::PolicyChoice;
+use super::{files, flags};
+use sandbox_runtime::bind::bind;
+use sandbox_runtime::diagnostic::{Diagnostic, any_error};
+use sandbox_runtime::host::Host;
+use sandbox_runtime::host::real::Machine;
+use sandbox_runtime::ir::{BoundPolicy, Policy};
+use sandbox_runtime::resolve::{Options, resolve};
+use sandbox_runtime::source::{SourceId, Sources};
+use sandbox_runtime::vocabulary::System;
+use std::path::{Path, PathBuf};
+
+/// A policy as far as it came, and all that was said on the way.
+pub struct Loaded<P> {
+    pub sources: Sources,
+    pub policy: Option<P>,
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl<P> Loaded<P> {
+    /// The policy, if nothing that was said stops it.
+    pub fn usable(&self) -> Option<&P> {
+        self.policy.as_ref().filter(|_| !any_error(&self.diagnostics))
+    }
+}
+
+/// The system this binary runs on.
+pub fn this_system() -> System {
+    match std::env::consts::OS {
+        "macos" => System::Macos,
+        "windows" => System::Windows,
+        _ => System::Linux,
+    }
+}
+
+/// The policy that the flags choose, bound to this machine.
+///
+/// # Errors
+/// A sentence for the command line: a file that cannot be read, a flag that makes no sense.
+pub fn bound(choice: &PolicyChoice) -> Result<Loaded<BoundPolicy>, String> {
+    let directory = std::env::current_dir().map_err(|error| format!("cannot tell where this is: {error}"))?;
+    let mut sources = Sources::default();
+    let given = given(choice, &directory, &mut sources)?;
+    bind_given(choice, &directory, given, sources)
+}
+
+/// The same policy with one more rule, if that can be bound too; what is said of it is dropped.
+pub fn bound_with(choice: &PolicyChoice, rule: &str) -> Option<BoundPolicy> {
+    let directory = std::env::current_dir().ok()?;
+    let mut sources = Sources::default();
+    let mut given = given(choice, &directory, &mut sources).ok()?;
+    // `deny` wins where several defaults meet, so `allow` adds nothing to what the policy says.
+    given.push(sources.add("the suggested rule", format!("srt 1\ndefault read allow\n{rule}\n")));
+    let loaded = bind_given(choice, &directory, given, sources).ok()?;
+    if any_error(&loaded.diagnostics) { None } else { loaded.policy }
+}
+
+fn bind_given(
+    choice: &PolicyChoice,
+    directory: &Path,
+    given: Vec<SourceId>,
+    sources: Sources,
+) -> Result<Loaded<BoundPolicy>, String> {
+    let loaded = resolved(&given, sources, &choice.defines, this_system());
+    let machine = machine(choice.workspace.as_deref(), &choice.defines, directory)?;
+    Ok(bind_to(loaded, &machine))
+}
+
+/// This machine as `bind` sees it.
+///
+/// # Errors
+/// A sentence for the command line.
+pub fn machine(workspace: Option<&Path>, defines: &[(String, String)], directory: &Path) -> Result<Machine, String> {
+    let workspace = match workspace {
+        Some(workspace) => directory.join(workspace),
+        None => directory.to_owned(),
+    };
+    // The real place: what a policy says of `$WORKSPACE` is about the tree, not about the link that led there.
+    let workspace = std::fs::canonicalize(&workspace)
+        .map_err(|error| format!("cannot use `{}` as the workspace: {error}", workspace.display()))?;
+    Machine::look(Some(&workspace), defines.iter().cloned().collect())
+        .map_err(|error| format!("cannot look at this machine: {error}"))
+}
+
+/// Binds what was resolved; says nothing more where that already failed.
+pub fn bind_to(loaded: Loaded<Policy>, host: &dyn Host) -> Loaded<BoundPolicy> {
+    let Loaded { sources, policy, mut diagnostics } = loaded;
+    let policy = match policy {
+        Some(policy) if !any_error(&diagnostics) => {
+            let (bound, said) = bind(policy, host);
+            diagnostics.extend(said);
+            bound
+        }
+        _ => None,
+    };
+    Loaded { sources, policy, diagnostics }
+}
+
+/// Resolves the given sources for one system.
+pub fn resolved(
+    given: &[SourceId],
+    mut sources: Sources,
+    defines: &[(String, String)],
+    system: System,
+) -> Loaded<Policy> {
+    let options = Options { system, defines: defines.iter().cloned().collect() };
+    let (policy, diagnostics) = resolve(given, &mut sources, &files::Disk, &options);
+    Loaded { sources, policy, diagnostics }
+}
+
+/// Adds one file's text.
+///
+/// # Errors
+/// A sentence for the command line.
+pub fn add(path: &Path, sources: &mut Sources) -> Result<SourceId, String> {
+    let text = files::read(path).map_err(|error| format!("cannot read the policy `{}`: {error}", path.display()))?;
+    if text.writable_by_others {
+        return Err(format!(
+            "refusing the policy `{0}`: anyone may write it; run `chmod o-w {0}` after reading what it says",
+            path.display()
+        ));
+    }
+    Ok(sources.add(path.display().to_string(), text.text))
+}
+
+fn given(choice: &PolicyChoice, directory: &Path, sources: &mut Sources) -> Result<Vec<SourceId>, String> {
+    let mut given = Vec::new();
+    for path in &choice.policies {
+        given.push(add(path, sources)?);
+    }
+    if given.is_empty() && !flags::closed(choice) {
+        given.push(default_policy(sources)?);
+    }
+    if flags::any(choice) {
+        given.extend(flags::texts(choice, directory)?.into_iter().map(|flag| sources.add(flag.name, flag.text)));
+    }
+    Ok(given)
+}
+
+/// The user's own default, else the embedded one.
+fn default_policy(sources: &mut Sources) -> Result<SourceId, String> {
+    if let Some(path) = user_default() {
+        match path.try_exists() {
+            Ok(true) => return add(&path, sources),
+            Ok(false) => {}
+            // Not knowing is not the same as absence: the user's policy may be stricter than ours.
+            Err(error) => return Err(format!("cannot look for `{}`: {error}", path.display())),
+        }
+    }
+    Ok(sources.add("std/default", std_default()))
+}
+
+/// `$XDG_CONFIG_HOME/srt/default.policy` (XDG base directory specification: unset, empty or relative means `~/.config`).
+fn user_default() -> Option<PathBuf> {
+    let config = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let home = || std::env::var_os("HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let config = config.or_else(|| Some(home()?.join(".config")))?;
+    Some(config.join("srt/default.policy"))
+}
+
+/// The embedded default.
+fn std_default() -> &'static str {
+    let found = sandbox_runtime::resolve::STD.iter().find(|(name, _)| *name == "default");
+    found.map(|(_, text)| *text).unwrap_or_default()
+}

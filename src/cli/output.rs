@@ -1,0 +1,72 @@
+//! Colour, width, and printing diagnostics.
+
+use sandbox_runtime::diagnostic::{Diagnostic, Level, Style, render, to_json};
+use sandbox_runtime::source::Sources;
+use std::io::IsTerminal;
+
+/// How text on standard error may look: colour only on a terminal, and not where NO_COLOR says so (no-color.org);
+/// CLICOLOR_FORCE asks for it all the same.
+pub fn style() -> Style {
+    Style { colour: colour(std::io::stderr().is_terminal()), width: width() }
+}
+
+/// The same for standard output.
+pub fn stdout_colour() -> bool {
+    colour(std::io::stdout().is_terminal())
+}
+
+fn colour(terminal: bool) -> bool {
+    let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let zero = |name: &str| std::env::var_os(name).is_some_and(|value| value == "0");
+    if set("NO_COLOR") {
+        return false;
+    }
+    if set("CLICOLOR_FORCE") && !zero("CLICOLOR_FORCE") {
+        return true;
+    }
+    terminal && !zero("CLICOLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+}
+
+fn width() -> usize {
+    let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    columns.unwrap_or(100).clamp(40, 200)
+}
+
+/// Prints diagnostics of at least `least` to standard error, the gravest last, so that it is what one sees.
+pub fn print_diagnostics(diagnostics: &[Diagnostic], sources: &Sources, least: Level) {
+    let mut shown: Vec<_> = diagnostics.iter().filter(|d| d.level >= least).collect();
+    shown.sort_by_key(|d| (d.level, d.span()));
+    let style = style();
+    for diagnostic in shown {
+        eprint!("{}", render(diagnostic, sources, style));
+    }
+}
+
+/// Diagnostics as a JSON array.
+pub fn json(diagnostics: &[Diagnostic], sources: &Sources) -> serde_json::Value {
+    diagnostics.iter().map(|d| to_json(d, sources)).collect()
+}
+
+/// Prints a line to standard error in the form of all of srt's own messages.
+pub fn complain(message: impl std::fmt::Display) {
+    eprintln!("srt: {message}");
+}
+
+/// Prints JSON to standard output; a reader that went away is no error.
+pub fn print_json(value: &serde_json::Value) {
+    use std::io::Write;
+    let mut text = value.to_string();
+    text.push('\n');
+    // A closed pipe (`| head`) is how readers say that they have enough.
+    let _ = std::io::stdout().write_all(text.as_bytes());
+}
+
+/// A count and its noun: `1 error`, `2 errors`.
+pub fn count(number: usize, noun: &str) -> String {
+    count_u64(number as u64, noun)
+}
+
+/// The same for a wider number.
+pub fn count_u64(number: u64, noun: &str) -> String {
+    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+}

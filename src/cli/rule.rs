@@ -1,0 +1,25 @@
+//! A rule in words: what people see of it beside its file and line.
+
+use sandbox_runtime::ir::Rule;
+use sandbox_runtime::source::Sources;
+use std::fmt::Write as _;
+
+/// `deny read ~/.ssh`: the one effect, verb and target of the rule, out of a statement that may list many.
+pub fn words(rule: &Rule, sources: &Sources) -> String {
+    let target = sources.slice(rule.span).split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut text = format!("{} {} {target}", rule.effect, rule.verb);
+    if rule.subject.has_exceptions() {
+        text.push_str(" except …");
+    }
+    text
+}
+
+/// The same, with the reason it gives.
+pub fn with_reason(rule: &Rule, sources: &Sources) -> String {
+    let mut text = words(rule, sources);
+    if let Some(because) = &rule.because {
+        // Writing into a string does not fail.
+        let _ = write!(text, " because {because:?}");
+    }
+    text
+}

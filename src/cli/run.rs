@@ -1,0 +1,197 @@
+//! `srt run`: a command under a policy.
+//!
+//! Fails closed: whatever stands between here and a policy in force as written is exit 125 and runs nothing.
+
+use super::arguments::{EngineName, Run};
+use super::{load, output, print_policy, rule, status};
+use sandbox_runtime::backend::bubblewrap::Needs;
+use sandbox_runtime::compile::compile;
+use sandbox_runtime::diagnostic::{Level, any_error};
+use sandbox_runtime::event::{Collector, Lines, RuleText, Sink};
+use sandbox_runtime::exec::linux::{self, Engine, Error, Exit, Launch};
+use sandbox_runtime::ir::{Access, BoundPolicy, RuleId, decide};
+use sandbox_runtime::proxy::Rules;
+use sandbox_runtime::source::Sources;
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+/// `srt COMMAND ARG…`
+pub fn short(run: &Run) -> u8 {
+    self::run(run)
+}
+
+/// `srt run`
+pub fn run(run: &Run) -> u8 {
+    if run.command.is_empty() && !run.print_policy {
+        output::complain("no command to run; write it after `--`, as in `srt run --policy agent.policy -- my-agent`");
+        return status::USAGE;
+    }
+    match attempts(run) {
+        Ok(status) => status,
+        Err(Refused::Said) => refuse(),
+        Err(Refused::Because(message)) => {
+            output::complain(message);
+            refuse()
+        }
+    }
+}
+
+/// Why nothing was run.
+enum Refused {
+    /// Diagnostics have said it.
+    Said,
+    Because(String),
+}
+
+impl From<String> for Refused {
+    fn from(message: String) -> Self {
+        Refused::Because(message)
+    }
+}
+
+fn refuse() -> u8 {
+    output::complain("nothing was run");
+    status::SETUP
+}
+
+/// Plans and starts; where a file was replaced between the two (an editor's save, a lock file), looks again a few times.
+fn attempts(run: &Run) -> Result<u8, Refused> {
+    const ATTEMPTS: usize = 5;
+    let events = Events::new(run.events.as_deref())?;
+    for attempt in 1.. {
+        match attempt_once(run, &events)? {
+            Err(Error::Changed { .. }) if attempt < ATTEMPTS => {}
+            outcome => return end(run, outcome, &events),
+        }
+    }
+    Err(Refused::Said)
+}
+
+type Outcome = Result<Option<Exit>, Error>;
+
+/// One try; `None` when there was nothing to run.
+fn attempt_once(run: &Run, events: &Events) -> Result<Outcome, Refused> {
+    let loaded = load::bound(&run.choice)?;
+    let sources = loaded.sources;
+    let Some(policy) = loaded.policy.filter(|_| !any_error(&loaded.diagnostics)) else {
+        output::print_diagnostics(&loaded.diagnostics, &sources, Level::Error);
+        return Err(Refused::Said);
+    };
+    let compiled = compile(&policy, &Needs { nest: run.nest, user: linux::caller() });
+    let Some(plan) = compiled.plan else {
+        output::print_diagnostics(&compiled.diagnostics, &sources, Level::Error);
+        return Err(Refused::Said);
+    };
+    if run.print_policy {
+        print_policy::print(&policy, &sources);
+        return Ok(Ok(None));
+    }
+    let directory = std::env::current_dir().map_err(|error| format!("cannot tell where this is: {error}"))?;
+    let launch = Launch {
+        engine: match run.engine {
+            EngineName::Native => Engine::Native,
+            EngineName::Bwrap => Engine::Bwrap,
+        },
+        command: run.command.clone(),
+        environment: environment(&policy),
+        set: policy.set.keys().map(Into::into).collect(),
+        directory,
+        keep: run.keep_fd.clone(),
+        nest: run.nest,
+        rules: Some(Arc::new(rules(policy, sources))),
+        events: events.sink(),
+    };
+    Ok(linux::run(&plan, launch).map(Some))
+}
+
+/// Says how it ended, and what was refused meanwhile.
+fn end(run: &Run, outcome: Outcome, events: &Events) -> Result<u8, Refused> {
+    let command = run.command.first().map(|command| command.display().to_string()).unwrap_or_default();
+    let exit = match outcome {
+        Ok(Some(exit)) => exit,
+        Ok(None) => return Ok(0),
+        Err(error @ Error::Start { .. }) => {
+            output::complain(&error);
+            return Ok(error.status());
+        }
+        Err(error @ Error::Changed { .. }) => return Err(Refused::Because(error.to_string())),
+        Err(error) => {
+            output::complain(&error);
+            return Err(Refused::Because("`srt doctor` says what this machine lacks, and what mends it".to_owned()));
+        }
+    };
+    if exit == Exit::TimedOut {
+        output::complain(format_args!("`{command}` was ended: its time limit is over"));
+    }
+    events.end(run.quiet);
+    Ok(exit.status())
+}
+
+/// What was refused: tallied for the end, and written down where asked.
+struct Events {
+    tally: Arc<Collector>,
+    lines: Option<Arc<Lines<File>>>,
+}
+
+impl Events {
+    fn new(path: Option<&Path>) -> Result<Self, String> {
+        let create = |path: &Path| {
+            let file = File::create(path);
+            let file = file.map_err(|error| format!("cannot write events to `{}`: {error}", path.display()))?;
+            Ok::<_, String>(Arc::new(Lines::new(file)))
+        };
+        Ok(Self { tally: Arc::default(), lines: path.map(create).transpose()? })
+    }
+
+    fn sink(&self) -> Arc<dyn Sink> {
+        let mut sinks: Vec<Arc<dyn Sink>> = vec![Arc::clone(&self.tally) as _];
+        sinks.extend(self.lines.clone().map(|lines| lines as Arc<dyn Sink>));
+        Arc::new(sinks)
+    }
+
+    fn end(&self, quiet: bool) {
+        if let Some(lines) = &self.lines {
+            match lines.flush() {
+                Ok(0) => {}
+                Ok(dropped) => output::complain(format_args!("{} not written", output::count_u64(dropped, "event"))),
+                Err(error) => output::complain(format_args!("cannot write events: {error}")),
+            }
+        }
+        if let Some(summary) = self.tally.summary().filter(|_| !quiet) {
+            eprintln!("{summary}");
+        }
+    }
+}
+
+/// The caller's environment as far as the policy lets it in, and what the policy sets.
+fn environment(policy: &BoundPolicy) -> Vec<(OsString, OsString)> {
+    let mut environment: Vec<(OsString, OsString)> = std::env::vars_os()
+        .filter(|(name, _)| match name.to_str() {
+            // What cannot be named in a policy cannot be allowed by one.
+            None => false,
+            Some(name) => {
+                !policy.set.contains_key(name)
+                    && name != "TMPDIR"
+                    && decide(policy, &Access::Env(name.to_owned())).allowed
+            }
+        })
+        .collect();
+    if let Some(place) = policy.facts.variables.get("TMP").filter(|_| !policy.set.contains_key("TMPDIR")) {
+        environment.push(("TMPDIR".into(), place.into()));
+    }
+    environment.extend(policy.set.iter().map(|(name, setting)| (name.into(), setting.value.clone().into())));
+    environment
+}
+
+/// The policy for the proxy, with the words by which people find its rules.
+fn rules(policy: BoundPolicy, sources: Sources) -> Rules {
+    let rules: Vec<_> = policy.rules.iter().map(|rule| (rule.span, rule::words(rule, &sources))).collect();
+    let texts = move |RuleId(id): RuleId| {
+        let (span, text) = &rules[id as usize];
+        let location = sources.location(*span);
+        RuleText { file: location.name, line: location.line, text: text.clone() }
+    };
+    Rules { policy, texts: Box::new(texts) }
+}

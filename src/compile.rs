@@ -1,0 +1,45 @@
+//! The stages after binding, together: findings, proofs and the plan of a policy, less what its comments accept.
+//!
+//! Adds nothing to what `lint` and `backend` say; reads and runs nothing.
+
+use crate::backend::bubblewrap::{Needs, Plan, lower};
+use crate::diagnostic::{Diagnostic, any_error};
+use crate::ir::{BoundPolicy, Origin};
+use crate::lint;
+use crate::source::Span;
+
+/// What became of a policy.
+#[derive(Debug)]
+pub struct Compiled {
+    /// What may be carried out: only where no finding is an error.
+    pub plan: Option<Plan>,
+    /// Everything that is said, accepted things left out.
+    pub diagnostics: Vec<Diagnostic>,
+    /// A finding for each comment, outside the embedded modules, that accepts nothing. Apart, since on one machine a
+    /// gap may be closed that is open on another.
+    pub unused: Vec<Diagnostic>,
+}
+
+/// Compiles a bound policy for Linux.
+pub fn compile(policy: &BoundPolicy, needs: &Needs) -> Compiled {
+    let mut said = lint::run(policy);
+    let plan = match lower(policy, needs) {
+        Ok(lowered) => {
+            said.extend(lowered.gaps);
+            Some(lowered.plan)
+        }
+        Err(unenforceable) => {
+            said.extend(unenforceable);
+            None
+        }
+    };
+    let (diagnostics, used) = lint::suppress(said, policy);
+    let unused = lint::unused(policy, &used, |span| !in_std(policy, span));
+    let plan = plan.filter(|_| !any_error(&diagnostics));
+    Compiled { plan, diagnostics, unused }
+}
+
+/// Whether a place is in an embedded module, which is written for every machine at once.
+fn in_std(policy: &BoundPolicy, span: Span) -> bool {
+    policy.rules.iter().any(|rule| rule.origin == Origin::Std && rule.span.source == span.source)
+}

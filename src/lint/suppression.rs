@@ -1,0 +1,83 @@
+//! `# lint: allow(CODE) REASON`: takes findings of that code at that statement away.
+//!
+//! A suppression accepts a gap or silences a lint; it never makes a policy readable that is not, since text that does
+//! not parse has no statement to stand above.
+
+use crate::codes;
+use crate::diagnostic::{Diagnostic, Level};
+use crate::ir::{Policy, Suppression};
+use crate::source::Span;
+
+codes! {
+    /// # `unused-suppression`
+    ///
+    /// ## What it says
+    /// A `# lint: allow(CODE)` comment silences nothing.
+    ///
+    /// ## Why
+    /// It was written for a finding that is gone, or names the wrong code; a later finding of that code would be
+    /// silenced without anyone having looked at it.
+    ///
+    /// ## Example
+    /// ```policy
+    /// srt 1
+    /// default read allow
+    /// # lint: allow(later-names) nothing here needs this
+    /// allow write $WORKSPACE
+    /// ```
+    ///
+    /// ## Use instead
+    /// ```policy
+    /// srt 1
+    /// default read allow
+    /// allow write $WORKSPACE
+    /// ```
+    pub UNUSED_SUPPRESSION = "unused-suppression", Warning;
+}
+
+/// The findings that no suppression takes away, and for each suppression whether it took one.
+pub fn suppress(diagnostics: Vec<Diagnostic>, policy: &Policy) -> (Vec<Diagnostic>, Vec<bool>) {
+    let mut used = vec![false; policy.suppressions.len()];
+    let kept = diagnostics
+        .into_iter()
+        .filter(|diagnostic| {
+            let mut silenced = false;
+            for (suppression, used) in policy.suppressions.iter().zip(&mut used) {
+                if covers(suppression, diagnostic) {
+                    *used = true;
+                    silenced = true;
+                }
+            }
+            !silenced
+        })
+        .collect();
+    (kept, used)
+}
+
+/// A finding for each suppression that took none away; `used` is what [`suppress`] returned.
+pub fn unused(policy: &Policy, used: &[bool], given: impl Fn(Span) -> bool) -> Vec<Diagnostic> {
+    policy
+        .suppressions
+        .iter()
+        .zip(used)
+        .filter(|(suppression, used)| !**used && given(suppression.span))
+        .map(|(suppression, _)| {
+            Diagnostic::new(&UNUSED_SUPPRESSION, format!("`allow({})` silences nothing here", suppression.code))
+                .label(suppression.span, "no such finding at the statement below")
+                .help("take the comment away")
+        })
+        .collect()
+}
+
+fn covers(suppression: &Suppression, diagnostic: &Diagnostic) -> bool {
+    // A proof that fails is not a matter of taste.
+    let provable = diagnostic.code.name != super::expectation::EXPECTATION.name;
+    let inside = |span: Span| {
+        let statement = suppression.statement;
+        span.source == statement.source && span.start >= statement.start && span.end <= statement.end
+    };
+    provable
+        && diagnostic.level >= Level::Note
+        && suppression.code == diagnostic.code.name
+        && diagnostic.span().is_some_and(inside)
+}

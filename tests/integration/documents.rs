@@ -1,0 +1,196 @@
+//! Policies that people read are policies that work: every `policy` block of the README, the book and the diagnostics' pages,
+//! and every shipped file.
+
+use sandbox_runtime::backend::bubblewrap::Needs;
+use sandbox_runtime::bind::bind;
+use sandbox_runtime::compile::compile;
+use sandbox_runtime::diagnostic::{Diagnostic, Level, Style, any_error, render};
+use sandbox_runtime::host::nominal;
+use sandbox_runtime::resolve::{Files, Options, Text, resolve};
+use sandbox_runtime::source::Sources;
+use sandbox_runtime::vocabulary::System;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A file that any `use "…"` or `lines("…")` of an example finds.
+struct Stand;
+
+impl Files for Stand {
+    fn read(&self, path: &str) -> io::Result<Text> {
+        let text = match Path::new(path).extension().and_then(|extension| extension.to_str()) {
+            Some("policy") => "srt 1\n".to_owned(),
+            _ => "example.com\n".to_owned(),
+        };
+        Ok(Text { text, writable_by_others: false })
+    }
+}
+
+/// The real files, for the shipped policies.
+struct Disk;
+
+impl Files for Disk {
+    fn read(&self, path: &str) -> io::Result<Text> {
+        Ok(Text { text: fs::read_to_string(path)?, writable_by_others: false })
+    }
+}
+
+/// Everything said about a text, for one system; on Linux its plan included.
+fn said(name: &str, text: &str, system: System, files: &dyn Files) -> (Vec<Diagnostic>, Sources) {
+    let mut sources = Sources::default();
+    let source = sources.add(name, text);
+    let defines = [("registry".to_owned(), "registry.example.com".to_owned())];
+    let options = Options { system, defines: defines.iter().cloned().collect() };
+    let (policy, mut said) = resolve(&[source], &mut sources, files, &options);
+    let Some(policy) = policy.filter(|_| !any_error(&said)) else { return (said, sources) };
+    if system != System::Linux {
+        return (said, sources);
+    }
+    let (bound, more) = bind(policy, &nominal());
+    said.extend(more);
+    if let Some(policy) = bound.filter(|_| !any_error(&said)) {
+        let compiled = compile(&policy, &Needs::default());
+        said.extend(compiled.diagnostics);
+        said.extend(compiled.unused);
+    }
+    (said, sources)
+}
+
+fn show(said: &[Diagnostic], sources: &Sources) -> String {
+    said.iter().map(|diagnostic| render(diagnostic, sources, Style { colour: false, width: 100 })).collect()
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn files(folder: &str, extension: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![root().join(folder)];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|found| found == extension) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// The fenced blocks of a Markdown text: the words after the fence, the body, and its line.
+fn blocks(markdown: &str) -> Vec<(String, String, usize)> {
+    let mut blocks = Vec::new();
+    let mut open: Option<(String, String, usize)> = None;
+    for (number, line) in markdown.lines().enumerate() {
+        let line = line.strip_prefix(' ').unwrap_or(line);
+        match (&mut open, line.strip_prefix("```")) {
+            (None, Some(words)) => open = Some((words.trim().to_owned(), String::new(), number + 1)),
+            (Some(_), Some(_)) => blocks.extend(open.take()),
+            (Some((_, body, _)), None) => {
+                body.push_str(line);
+                body.push('\n');
+            }
+            (None, None) => {}
+        }
+    }
+    assert!(open.is_none(), "a block is not closed");
+    blocks
+}
+
+/// A fragment as a whole file.
+fn whole(words: &str, body: &str) -> Option<String> {
+    let mut words = words.split(',');
+    if words.next() != Some("policy") {
+        return None;
+    }
+    let fragment = words.any(|word| word.trim() == "fragment");
+    Some(if fragment { format!("srt 1\ndefault read deny\n{body}") } else { body.to_owned() })
+}
+
+#[test]
+fn every_policy_in_the_readme_and_the_book_compiles() {
+    let mut documents = files("book", "md");
+    documents.push(root().join("README.md"));
+    let mut count = 0;
+    let mut wrong = String::new();
+    for path in documents {
+        for (words, body, line) in blocks(&fs::read_to_string(&path).unwrap()) {
+            let Some(text) = whole(&words, &body) else { continue };
+            count += 1;
+            for system in System::ALL {
+                let (said, sources) = said(&format!("{}:{line}", path.display()), &text, *system, &Stand);
+                if any_error(&said) {
+                    wrong.push_str(&format!("on {system}: {}", show(&said, &sources)));
+                }
+            }
+        }
+    }
+    assert!(count > 10, "only {count} policies were found: is this test reading the book?");
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn every_example_on_a_page_raises_its_code_and_every_remedy_does_not() {
+    let mut wrong = String::new();
+    for code in sandbox_runtime::codes() {
+        let section = |title: &str| {
+            let (_, rest) = code.page.split_once(&format!("## {title}\n"))?;
+            let body = rest.split("\n ## ").next()?.split("\n## ").next()?;
+            Some(blocks(body))
+        };
+        let (Some(examples), Some(remedies)) = (section("Example"), section("Use instead")) else {
+            wrong.push_str(&format!("`{}` has no `## Example` or no `## Use instead`\n", code.name));
+            continue;
+        };
+        let raises = |blocks: &[(String, String, usize)]| -> Vec<bool> {
+            let policies = blocks.iter().filter_map(|(words, body, _)| whole(words, body));
+            policies
+                .map(|text| {
+                    said("example", &text, System::Linux, &Stand).0.iter().any(|said| said.code.name == code.name)
+                })
+                .collect()
+        };
+        let (examples, remedies) = (raises(&examples), raises(&remedies));
+        // What only a machine or a second file shows has its example in words.
+        if examples.iter().any(|raised| !raised) {
+            wrong.push_str(&format!("the example of `{}` does not raise it\n", code.name));
+        }
+        if remedies.iter().any(|raised| *raised) {
+            wrong.push_str(&format!("the remedy of `{}` raises it\n", code.name));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn shipped_policies_raise_nothing_on_any_system() {
+    let mut wrong = String::new();
+    for path in files("policies", "policy") {
+        let mut text = fs::read_to_string(&path).unwrap();
+        let module = path.parent().is_some_and(|folder| folder.ends_with("std"));
+        // A module is used, never given: it need not say what the default is.
+        if module && !text.contains("default read") {
+            text = text.replacen("srt 1\n", "srt 1\ndefault read allow\n", 1);
+        }
+        for system in System::ALL {
+            let (said, sources) = said(&path.display().to_string(), &text, *system, &Disk);
+            let grave: Vec<_> = said.into_iter().filter(|said| said.level >= Level::Warning).collect();
+            if !grave.is_empty() {
+                wrong.push_str(&format!("on {system}: {}", show(&grave, &sources)));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn shipped_policies_say_first_what_they_are_for() {
+    for path in files("policies", "policy") {
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.starts_with("# ") && text.lines().next().unwrap().len() > 12, "{}", path.display());
+    }
+}

@@ -1,0 +1,9 @@
+//! One test program for what is neither a unit nor the real sandbox: meaning, structure, documents, the command line.
+
+#![allow(clippy::unwrap_used)]
+
+mod architecture;
+mod cli;
+mod documents;
+#[path = "../support.rs"]
+mod support;

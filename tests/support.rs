@@ -1,0 +1,232 @@
+//! A scene for tests of the binary: a scratch home with a workspace in it, policies, and who runs `srt` there.
+//!
+//! Reads like prose where it is used:
+//! `Scene::new().file("work/a.txt", "hello").policy("allow read $WORKSPACE").run("cat a.txt")`.
+
+// Each test program uses its own part of this.
+#![allow(dead_code, clippy::unwrap_used)]
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+/// The ordinary user that tests become, where they may.
+pub const ORDINARY: u32 = 1001;
+
+/// Who runs `srt`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum User {
+    /// Whoever runs the tests.
+    Caller,
+    /// An ordinary user; only root can become one.
+    Ordinary,
+}
+
+pub struct Scene {
+    scratch: tempfile::TempDir,
+    user: User,
+    policy: String,
+    environment: Vec<(OsString, OsString)>,
+    arguments: Vec<OsString>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Output {
+    /// The exit status as a shell shows it.
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+/// Those as whom the tests can run `srt` here: root tries both, anyone else is the ordinary user.
+pub fn users() -> Vec<User> {
+    if am_root() { vec![User::Caller, User::Ordinary] } else { vec![User::Caller] }
+}
+
+pub fn am_root() -> bool {
+    fs::metadata("/proc/self").is_ok_and(|metadata| std::os::unix::fs::MetadataExt::uid(&metadata) == 0)
+}
+
+/// The binary under test, where every user may run it.
+pub fn srt() -> &'static Path {
+    static COPY: OnceLock<PathBuf> = OnceLock::new();
+    COPY.get_or_init(|| {
+        let built = Path::new(env!("CARGO_BIN_EXE_srt"));
+        let folder = PathBuf::from(format!("/var/tmp/srt-tests-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
+        let copy = folder.join("srt");
+        fs::copy(built, &copy).unwrap();
+        fs::set_permissions(&copy, fs::Permissions::from_mode(0o755)).unwrap();
+        copy
+    })
+}
+
+impl Scene {
+    /// A scratch home under /var/tmp, so that the private /tmp is not in the way, with an empty workspace `work`.
+    pub fn new() -> Self {
+        Self::under("/var/tmp")
+    }
+
+    /// The same below another folder.
+    pub fn under(folder: impl AsRef<Path>) -> Self {
+        let scratch = tempfile::Builder::new().prefix("srt-scene-").tempdir_in(folder).unwrap();
+        fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        fs::create_dir(scratch.path().join("work")).unwrap();
+        Scene {
+            scratch,
+            user: User::Caller,
+            policy: "srt 1\nuse std/system\ndefault read deny\nallow read, write $WORKSPACE\n".to_owned(),
+            environment: Vec::new(),
+            arguments: Vec::new(),
+        }
+    }
+
+    pub fn home(&self) -> &Path {
+        self.scratch.path()
+    }
+
+    pub fn workspace(&self) -> PathBuf {
+        self.scratch.path().join("work")
+    }
+
+    /// Who runs `srt`; the whole scene becomes theirs when it does.
+    pub fn by(mut self, user: User) -> Self {
+        self.user = user;
+        self
+    }
+
+    /// A file in the home, folders made on the way.
+    pub fn file(self, path: &str, text: &str) -> Self {
+        let path = self.home().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+        self
+    }
+
+    pub fn folder(self, path: &str) -> Self {
+        fs::create_dir_all(self.home().join(path)).unwrap();
+        self
+    }
+
+    pub fn link(self, path: &str, to: &str) -> Self {
+        let path = self.home().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(to, path).unwrap();
+        self
+    }
+
+    /// The whole policy; without `srt 1`, that and the base of most tests (`std/system`, reads closed) stand before it.
+    pub fn policy(mut self, text: &str) -> Self {
+        self.policy = if text.contains("srt 1") {
+            text.to_owned()
+        } else {
+            format!("srt 1\nuse std/system\ndefault read deny\n{text}\n")
+        };
+        self
+    }
+
+    /// More arguments to `srt run`.
+    pub fn with<S: AsRef<OsStr>>(mut self, arguments: impl IntoIterator<Item = S>) -> Self {
+        self.arguments.extend(arguments.into_iter().map(|argument| argument.as_ref().to_owned()));
+        self
+    }
+
+    pub fn env(mut self, name: &str, value: &str) -> Self {
+        self.environment.push((name.into(), value.into()));
+        self
+    }
+
+    /// A shell script under the policy.
+    pub fn run(&self, script: &str) -> Output {
+        self.run_command(["sh", "-c", script])
+    }
+
+    /// A command under the policy.
+    pub fn run_command<S: AsRef<OsStr>>(&self, command: impl IntoIterator<Item = S>) -> Output {
+        output(&mut self.sandboxed(command))
+    }
+
+    /// The command line of a sandboxed command, not started.
+    pub fn sandboxed<S: AsRef<OsStr>>(&self, command: impl IntoIterator<Item = S>) -> Command {
+        let policy = self.home().join("test.policy");
+        fs::write(&policy, &self.policy).unwrap();
+        let mut arguments: Vec<OsString> = vec!["run".into(), "--policy".into(), policy.into()];
+        arguments.extend(self.arguments.iter().cloned());
+        arguments.push("--".into());
+        arguments.extend(command.into_iter().map(|word| word.as_ref().to_owned()));
+        self.srt(arguments)
+    }
+
+    /// `srt` with these arguments, in the workspace.
+    pub fn srt<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Command {
+        let mut command = match self.user {
+            User::Caller => Command::new(srt()),
+            User::Ordinary => {
+                give(self.home());
+                let mut command = Command::new("setpriv");
+                command.args([format!("--reuid={ORDINARY}"), format!("--regid={ORDINARY}")]);
+                command.arg("--clear-groups").arg(srt());
+                command
+            }
+        };
+        command
+            .args(arguments)
+            .current_dir(self.workspace())
+            .env_clear()
+            .env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
+            .env("HOME", self.home())
+            .env("LANG", "C.UTF-8")
+            .env("TERM", "dumb")
+            .envs(self.environment.iter().cloned())
+            .stdin(Stdio::null());
+        command
+    }
+}
+
+/// Runs a command to its end.
+pub fn output(command: &mut Command) -> Output {
+    let output = command.output().unwrap();
+    use std::os::unix::process::ExitStatusExt;
+    let code = output.status.code().unwrap_or_else(|| 128 + output.status.signal().unwrap_or_default());
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Output { code, stdout: text(&output.stdout), stderr: text(&output.stderr) }
+}
+
+impl Output {
+    /// Fails unless the command ended well; gives what it printed.
+    #[track_caller]
+    pub fn ok(&self) -> &str {
+        assert_eq!(self.code, 0, "stdout: {}\nstderr: {}", self.stdout, self.stderr);
+        self.stdout.trim_end()
+    }
+
+    /// Fails unless the command ended with this status.
+    #[track_caller]
+    pub fn fails(&self, code: i32) -> &str {
+        assert_eq!(self.code, code, "stdout: {}\nstderr: {}", self.stdout, self.stderr);
+        self.stderr.trim_end()
+    }
+}
+
+/// Makes the ordinary user the owner of everything there that root owns; what other owners hold is part of the scene.
+fn give(path: &Path) {
+    let metadata = fs::symlink_metadata(path).unwrap();
+    if std::os::unix::fs::MetadataExt::uid(&metadata) == 0 {
+        std::os::unix::fs::lchown(path, Some(ORDINARY), Some(ORDINARY)).unwrap();
+    }
+    if metadata.is_dir() {
+        for entry in fs::read_dir(path).unwrap() {
+            give(&entry.unwrap().path());
+        }
+    }
+}
+
+/// Says loudly that something was not tried, and fails where the environment demands that everything is.
+pub fn skip(what: &str, why: &str) {
+    assert!(std::env::var_os("REQUIRE_SANDBOX").is_none(), "{what} must be tried here, and cannot: {why}");
+    eprintln!("SKIPPED: {what}: {why}");
+}
