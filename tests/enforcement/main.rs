@@ -1,11 +1,16 @@
 //! The real sandbox does what the plan says: each test runs a command under a plan, on this kernel.
 //!
-//! `run` forks before any thread exists, so every run is a process of its own: this program again, see `sandbox`.
+//! `run` forks before any thread exists, so every run is a process of its own: this program again, see `sandbox`; or the
+//! binary itself, see `support`.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
 mod attacks;
+mod faults;
 mod files;
 mod limits;
 mod processes;
+mod programs;
 mod sandbox;
+#[path = "../support.rs"]
+mod support;
