@@ -6,12 +6,16 @@
 
 mod access;
 mod decide;
+mod decider;
 mod facts;
+pub mod operation;
 mod policy;
+pub mod request;
 pub mod special;
 
 pub use access::Access;
 pub use decide::{Verdict, Why, decide, more_specific};
+pub use decider::Decider;
 pub use facts::{Facts, LinkFact, MountFact, Node, NodeKind};
 pub use policy::{
     Assume, BoundPolicy, Expect, LimitValue, Origin, Policy, Rule, RuleId, Setting, Subject, Suppression, Unset, Within,

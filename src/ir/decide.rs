@@ -39,7 +39,7 @@ pub enum Why {
 }
 
 /// Decides one access. Each question of which rule is more specific is worked out anew; for many accesses of one
-/// policy there is `Decider`.
+/// policy there is [`Decider`](super::Decider).
 pub fn decide(policy: &Policy, access: &Access) -> Verdict {
     Meaning { policy, inside: |a, d| more_specific(policy, a, d) }.decide(access)
 }

@@ -2,7 +2,10 @@
 //!
 //! Paths are bytes and end at no machine: `std::path` is not used, so that a policy for any system is read on any.
 
+mod matcher;
 mod questions;
+
+pub use matcher::{Matcher, State};
 
 use super::glob::Glob;
 use crate::vocabulary::Reach;

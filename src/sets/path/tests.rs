@@ -242,3 +242,63 @@ fn many_stars_are_decided() {
     assert!(but.is_strictly_inside(&set("/a")));
     assert!(!set("/a").is_inside(&but));
 }
+
+#[test]
+fn a_matcher_agrees_with_each_set() {
+    let sets: Vec<PathSet> = [
+        "/a",
+        "exact /a",
+        "below /a",
+        "/",
+        "exact /",
+        "below /",
+        "/**/b",
+        "/**/*b",
+        "/a/**/c except /a/b",
+        "/ except /a/b, exact /c",
+        "$W",
+        "$W/*a except $W/ba",
+        "exact /**/a/**/b",
+        "/a/?/c",
+    ]
+    .into_iter()
+    .map(set)
+    .collect();
+    let mut matcher = Matcher::new(&sets);
+    let mut paths = vec![path("/"), path("$W"), path("$V")];
+    for depth in 0..4 {
+        let last: Vec<AbsPath> = paths.iter().filter(|path| path.segments.len() == depth).cloned().collect();
+        paths.extend(last.iter().flat_map(|path| ["a", "b", "c", "ba"].map(|segment| path.join(segment))));
+    }
+    for path in &paths {
+        let state = matcher.at(path);
+        let expected: Vec<u32> =
+            (0..).zip(&sets).filter(|(_, set)| set.contains(path)).map(|(index, _)| index).collect();
+        assert_eq!(matcher.accepting(state), expected, "{path}");
+        let below = |other: &&AbsPath| other.is_inside(path);
+        if matcher.is_dead(state) {
+            assert!(!paths.iter().filter(below).any(|path| sets.iter().any(|set| set.contains(path))), "{path}");
+        }
+        if matcher.is_settled(state) {
+            for other in paths.iter().filter(below) {
+                let state = matcher.at(other);
+                assert_eq!(matcher.accepting(state), expected, "{path} {other}");
+            }
+        }
+    }
+    let mut small = Matcher::new(&[set("/a"), set("/b/c except /b/c/d")]);
+    for (text, dead, settled) in [
+        ("/", false, false),
+        ("/a", false, true),
+        ("/b", false, false),
+        ("/b/c", false, false),
+        ("/b/c/x", false, true),
+        ("/b/c/d", true, true),
+        ("/z", true, true),
+    ] {
+        let state = small.at(&path(text));
+        assert_eq!((small.is_dead(state), small.is_settled(state)), (dead, settled), "{text}");
+    }
+    let (deep, deeper) = (small.at(&path("/a/x")), small.at(&path("/a/x/y")));
+    assert_eq!(deep, deeper, "states are shared");
+}

@@ -1,0 +1,89 @@
+//! [`decide`](super::decide) for many accesses of one policy: the same steps, over rules that are matched all at once and
+//! inclusions that are worked out once.
+
+use super::decide::{Meaning, Verdict, more_specific};
+use super::{Access, Policy, RuleId, Subject};
+use crate::sets::path::{AbsPath, Matcher};
+use crate::vocabulary::{Effect, Verb};
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+/// What it takes to decide quickly. It borrows the policy, so that what it remembers cannot become wrong.
+pub struct Decider<'p> {
+    policy: &'p Policy,
+    /// Which rules the matcher's sets are.
+    rules: Vec<RuleId>,
+    matcher: RefCell<Matcher>,
+    inside: RefCell<HashMap<(RuleId, RuleId), bool>>,
+    /// Whether some file system is mounted at more than one place.
+    aliased: bool,
+}
+
+impl<'p> Decider<'p> {
+    /// Compiles the path rules of a policy.
+    pub fn new(policy: &'p Policy) -> Self {
+        let mut rules = Vec::new();
+        let mut sets = Vec::new();
+        for (rule, id) in policy.rules.iter().zip((0..).map(RuleId)) {
+            if let Subject::Paths(set) = &rule.subject {
+                rules.push(id);
+                sets.push(set);
+            }
+        }
+        let mounts = &policy.facts.mounts;
+        let aliased = mounts
+            .iter()
+            .enumerate()
+            .any(|(index, mount)| mounts[index + 1..].iter().any(|other| other.device == mount.device));
+        let matcher = RefCell::new(Matcher::new(sets));
+        Self { policy, rules, matcher, inside: RefCell::default(), aliased }
+    }
+
+    /// The policy that is decided by.
+    pub fn policy(&self) -> &'p Policy {
+        self.policy
+    }
+
+    /// As [`decide`](super::decide).
+    pub fn decide(&self, access: &Access) -> Verdict {
+        let meaning = Meaning { policy: self.policy, inside: |a, d| self.more_specific(a, d) };
+        let (Access::Read(path) | Access::Write(path) | Access::Exec(path)) = access else {
+            return meaning.decide(access);
+        };
+        let matching = self.matching(path);
+        let of = |verb| matching.iter().copied().filter(|id| self.policy.rule(*id).verb == verb).collect();
+        match access {
+            Access::Write(_) => meaning.write(of(Verb::Write), || of(Verb::Read)),
+            Access::Exec(_) => meaning.exec(of(Verb::Exec), || of(Verb::Read)),
+            _ => meaning.read(of(Verb::Read)),
+        }
+    }
+
+    /// As [`more_specific`](super::more_specific).
+    pub fn more_specific(&self, a: RuleId, d: RuleId) -> bool {
+        if let Some(known) = self.inside.borrow().get(&(a, d)) {
+            return *known;
+        }
+        let inside = more_specific(self.policy, a, d);
+        self.inside.borrow_mut().insert((a, d), inside);
+        inside
+    }
+
+    /// All path rules that match, of whichever verb.
+    fn matching(&self, path: &AbsPath) -> Vec<RuleId> {
+        let mut matcher = self.matcher.borrow_mut();
+        let state = matcher.at(path);
+        let mut matching: Vec<RuleId> = matcher.accepting(state).iter().map(|set| self.rules[*set as usize]).collect();
+        if !self.aliased {
+            return matching;
+        }
+        for alias in self.policy.facts.aliases(path) {
+            let state = matcher.at(&alias);
+            let denying = matcher.accepting(state).iter().map(|set| self.rules[*set as usize]);
+            matching.extend(denying.filter(|id| self.policy.rule(*id).effect != Effect::Allow));
+        }
+        matching.sort_unstable();
+        matching.dedup();
+        matching
+    }
+}
