@@ -300,6 +300,32 @@ codes! {
     /// ```
     pub REPLACEABLE_LINK = "replaceable-link", Error;
 
+    /// # `shown-as-a-whole`
+    ///
+    /// ## What it says
+    /// A rule denies a part of `/proc`, or of `/dev`, that the sandbox shows all the same. This is a *looser* gap.
+    ///
+    /// ## Why
+    /// Both are the sandbox's own: `/proc` shows its own processes alone, and whatever in it reaches the host is covered by
+    /// the sandbox by itself. They are there as a whole, or not at all; of the device nodes each is there or not.
+    ///
+    /// ## Example
+    /// ```policy
+    /// srt 1
+    /// use std/system
+    /// default read deny
+    /// deny read /proc/cpuinfo
+    /// ```
+    ///
+    /// ## Use instead
+    /// ```policy
+    /// srt 1
+    /// use std/system
+    /// default read deny
+    /// deny read /proc
+    /// ```
+    pub SHOWN_AS_A_WHOLE = "shown-as-a-whole", Error;
+
     /// # `private-place`
     ///
     /// ## What it says

@@ -1,9 +1,9 @@
-//! The one place where lowering asks [`decide`], and what it makes of the answers: states of nodes, and of what lies
+//! The one place where lowering asks [`decide`](crate::ir::decide), and what it makes of the answers: states of nodes, and of what lies
 //! below a directory without being named by any rule.
 
 use super::codes;
 use crate::diagnostic::Diagnostic;
-use crate::ir::{Access, Policy, RuleId, Verdict, Why, decide};
+use crate::ir::{Access, Decider, Policy, RuleId, Verdict, Why};
 use crate::sets::glob::{Glob, Piece};
 use crate::sets::path::{AbsPath, Segment};
 use crate::vocabulary::Verb;
@@ -20,6 +20,7 @@ pub(super) struct State {
 
 pub(super) struct Judge<'a> {
     pub policy: &'a Policy,
+    decider: Decider<'a>,
     fresh: Vec<u8>,
     /// Allows that no target can hold, by rule: what they permit though reading it is not.
     blind: RefCell<BTreeMap<RuleId, Diagnostic>>,
@@ -30,20 +31,17 @@ impl<'a> Judge<'a> {
     /// When the policy's globs together match every name.
     pub fn new(policy: &'a Policy) -> Result<Self, Box<Diagnostic>> {
         let fresh = fresh(policy)?;
-        Ok(Self { policy, fresh, blind: RefCell::default() })
+        Ok(Self { policy, decider: Decider::new(policy), fresh, blind: RefCell::default() })
     }
 
     /// What `decide` says.
     pub fn verdict(&self, verb: Verb, path: &AbsPath) -> Verdict {
         let path = path.clone();
-        decide(
-            self.policy,
-            &match verb {
-                Verb::Write => Access::Write(path),
-                Verb::Exec => Access::Exec(path),
-                _ => Access::Read(path),
-            },
-        )
+        self.decider.decide(&match verb {
+            Verb::Write => Access::Write(path),
+            Verb::Exec => Access::Exec(path),
+            _ => Access::Read(path),
+        })
     }
 
     pub fn state(&self, path: &AbsPath) -> State {

@@ -8,6 +8,7 @@ use super::codes;
 use super::judge::{Judge, State};
 use super::mounts::{Cover, Layout};
 use super::tree::{Tree, is_file_verb};
+use crate::backend::bubblewrap::plan::DEVICES;
 use crate::diagnostic::Diagnostic;
 use crate::ir::{Origin, Rule, Subject};
 use crate::sets::glob::{Glob, Piece};
@@ -32,6 +33,15 @@ pub(super) fn gaps(tree: &Tree, layout: &Layout, judge: &Judge<'_>) -> Vec<Diagn
                 Looser::Inside(witness) => gaps.push(later_names(rule, &witness)),
                 Looser::Outside(witness) => outside.push((rule, witness)),
             }
+        }
+        if let Some(witness) = takes_away.iter().find_map(|pattern| search.shown(pattern)) {
+            gaps.push(shown(rule, &witness));
+        }
+        if rule.effect == Effect::Allow
+            && rule.origin != Origin::Std
+            && let Some(witness) = set.include.iter().find_map(|pattern| search.not_there(pattern))
+        {
+            gaps.push(not_there(rule, &witness));
         }
         if rule.effect == Effect::Allow
             && rule.origin != Origin::Std
@@ -71,6 +81,19 @@ fn not_granted(rule: &Rule, witness: &AbsPath) -> Diagnostic {
         .label(rule.span, "granted for what exists at the start")
         .help("make it before the command is started")
         .witness(format!("{} {witness}", rule.verb))
+}
+
+fn shown(rule: &Rule, witness: &AbsPath) -> Diagnostic {
+    let message = format!("`{witness}` is shown all the same: the sandbox has a `/dev` and a `/proc` of its own");
+    Diagnostic::new(&codes::SHOWN_AS_A_WHOLE, message)
+        .label(rule.span, "names a part of one")
+        .help("deny `/dev` or `/proc` as a whole, or leave the rule out")
+        .witness(format!("{} {witness}", rule.verb))
+}
+
+fn not_there(rule: &Rule, witness: &AbsPath) -> Diagnostic {
+    let message = format!("`{witness}` is not there: `/dev` is the sandbox's own");
+    Diagnostic::new(&codes::PRIVATE_PLACE, message).label(rule.span, "this rule")
 }
 
 enum Looser {
@@ -137,6 +160,30 @@ impl Search<'_> {
         })
     }
 
+    /// A part of our `/dev` or `/proc` that the pattern names and the policy denies, though it is there.
+    fn shown(&self, pattern: &Pattern) -> Option<AbsPath> {
+        let from = pattern.literal_prefix();
+        let given = match self.layout.covers[self.tree.deepest(&from)] {
+            Cover::Proc { write } => State { read: true, write, exec: false },
+            Cover::Devices if OWN_DEVICES.iter().any(|name| from.is_inside(&device(name))) => {
+                State { read: true, write: true, exec: false }
+            }
+            _ => return None,
+        };
+        instances(pattern, &from, self.judge.fresh()).into_iter().find(|path| {
+            let said = self.judge.state(path);
+            (given.read && !said.read) || (given.write && !said.write)
+        })
+    }
+
+    /// A device that the pattern names and our `/dev` does not have.
+    fn not_there(&self, pattern: &Pattern) -> Option<AbsPath> {
+        let path = pattern.as_literal()?;
+        let is_ours = || DEVICES.iter().chain(&OWN_DEVICES).any(|name| path.is_inside(&device(name)));
+        let deepest = self.tree.deepest(&path);
+        (self.layout.covers[deepest] == Cover::Devices && path != device("") && !is_ours()).then_some(path)
+    }
+
     fn is_missing(&self, path: &AbsPath) -> bool {
         !self.judge.policy.facts.nodes.contains_key(path)
             || matches!(self.layout.covers[self.tree.deepest(path)], Cover::Private { .. })
@@ -152,9 +199,18 @@ impl Search<'_> {
             _ if is_point => None,
             Cover::Host { write, exec } => Some((State { read: true, write, exec }, write)),
             Cover::Empty => Some((State { read: false, write: false, exec: false }, false)),
-            Cover::Devices | Cover::Proc | Cover::Closed => None,
+            Cover::Devices | Cover::Proc { .. } | Cover::Closed => None,
         }
     }
+}
+
+/// What our `/dev` always has.
+const OWN_DEVICES: [&str; 7] = ["pts", "ptmx", "shm", "fd", "stdin", "stdout", "stderr"];
+
+/// A path in `/dev`, or `/dev` itself for no name.
+fn device(name: &str) -> AbsPath {
+    let place = AbsPath::root().join("dev");
+    if name.is_empty() { place } else { place.join(name) }
 }
 
 /// Paths at or below `root` that the pattern matches: shortest first, then with unnamed directories in place of `**`.
@@ -171,8 +227,8 @@ pub(super) fn instances(pattern: &Pattern, root: &AbsPath, fresh: &[u8]) -> Vec<
 
 /// `above` is what is left of the root to be matched; `path` what was made so far.
 fn walk(
-    pattern: &[Segment],
-    above: &[Vec<u8>],
+    mut pattern: &[Segment],
+    mut above: &[Vec<u8>],
     reach: Reach,
     fresh: &[u8],
     path: &mut AbsPath,
@@ -181,53 +237,50 @@ fn walk(
     if found.len() >= MOST {
         return;
     }
-    let mut below = |path: &mut AbsPath, name: &[u8], pattern: &[Segment]| {
-        path.segments.push(name.to_vec());
-        walk(pattern, &[], reach, fresh, path, found);
-        path.segments.pop();
-    };
-    match (pattern.split_first(), above.split_first()) {
-        (None, Some(_)) => {
-            // The root lies within the pattern's tree: so does everything in it.
-            if reach != Reach::Exact {
-                found.push(path.join(fresh));
+    let length = path.segments.len();
+    loop {
+        match (pattern.split_first(), above.split_first()) {
+            (Some((Segment::Literal(name), rest)), Some((first, left))) if name == first => {
+                (pattern, above) = (rest, left);
             }
-        }
-        (None, None) => {
-            if reach != Reach::Below {
-                found.push(path.clone());
+            (Some((Segment::Glob(glob), rest)), Some((first, left))) if glob.matches(first) => {
+                (pattern, above) = (rest, left);
             }
-            if reach != Reach::Exact {
-                found.push(path.join(fresh));
+            (Some((Segment::Literal(_) | Segment::Glob(_), _)), Some(_)) => break,
+            (Some((Segment::Literal(name), rest)), None) => {
+                path.segments.push(name.clone());
+                pattern = rest;
             }
-        }
-        (Some((Segment::AnyDepth, rest)), None) => {
-            walk(rest, &[], reach, fresh, path, found);
-            path.segments.push(fresh.to_vec());
-            walk(rest, &[], reach, fresh, path, found);
-            path.segments.pop();
-        }
-        (Some((Segment::AnyDepth, rest)), Some((_, left))) => {
-            walk(rest, above, reach, fresh, path, found);
-            walk(pattern, left, reach, fresh, path, found);
-        }
-        (Some((Segment::Literal(name), rest)), None) => below(path, name, rest),
-        (Some((Segment::Glob(glob), rest)), None) => {
-            for name in names(glob, fresh) {
-                below(path, &name, rest);
+            (Some((Segment::Glob(glob), rest)), None) => {
+                for name in names(glob, fresh) {
+                    path.segments.push(name);
+                    walk(rest, &[], reach, fresh, path, found);
+                    path.segments.pop();
+                }
+                break;
             }
-        }
-        (Some((Segment::Literal(name), rest)), Some((first, left))) => {
-            if name == first {
-                walk(rest, left, reach, fresh, path, found);
+            (Some((Segment::AnyDepth, rest)), None) => {
+                walk(rest, &[], reach, fresh, path, found);
+                path.segments.push(fresh.to_vec());
+                pattern = rest;
             }
-        }
-        (Some((Segment::Glob(glob), rest)), Some((first, left))) => {
-            if glob.matches(first) {
-                walk(rest, left, reach, fresh, path, found);
+            (Some((Segment::AnyDepth, rest)), Some((_, left))) => {
+                walk(rest, above, reach, fresh, path, found);
+                above = left;
+            }
+            (None, above) => {
+                // Where the root lies within the pattern's tree, so does everything in it.
+                if reach != Reach::Below && above.is_none() {
+                    found.push(path.clone());
+                }
+                if reach != Reach::Exact {
+                    found.push(path.join(fresh));
+                }
+                break;
             }
         }
     }
+    path.segments.truncate(length);
 }
 
 /// Names that a glob matches: its shortest, and one that hardly another rule will name.

@@ -25,8 +25,8 @@ pub(super) enum Cover {
     /// Our `/dev`.
     Devices,
     /// Our `/proc`.
-    Proc,
-    /// Nothing more is decided below: a file, a link, or a covered part of `/proc`.
+    Proc { write: bool },
+    /// Nothing more is decided below: a file, or a link.
     Closed,
 }
 
@@ -141,11 +141,7 @@ impl Builder<'_> {
             }
             (Some(_), _) if point.node.is_none() => Cover::Closed,
             (_, Cover::Closed) => Cover::Closed,
-            (_, Cover::Devices) => {
-                self.private_place_gap(point);
-                Cover::Devices
-            }
-            (_, Cover::Proc) => self.in_proc(at),
+            (_, Cover::Devices | Cover::Proc { .. }) => around,
             _ if point.link.is_some() || point.node.is_some_and(|node| node.kind == NodeKind::Link) => {
                 self.link(at, around)
             }
@@ -206,30 +202,12 @@ impl Builder<'_> {
 
     fn proc(&mut self, at: usize, around: Cover) -> Cover {
         let path = &self.tree.points[at].path;
-        let named = |point: &&Point| point.decides && point.path.is_inside(path) && self.judge.state(&point.path).read;
-        if !self.judge.below(path).read && self.tree.points.iter().find(named).is_none() {
+        let below = self.judge.below(path);
+        if !below.read {
             return self.close(at, around);
         }
         self.ops[at] = Some(Op::Proc);
-        Cover::Proc
-    }
-
-    fn in_proc(&mut self, at: usize) -> Cover {
-        let point = &self.tree.points[at];
-        if !point.decides || point.node.is_none() || point.link.is_some() {
-            return Cover::Proc;
-        }
-        if !point.is_directory() {
-            if !self.judge.state(&point.path).read {
-                self.ops[at] = Some(Op::MaskFile);
-            }
-            return Cover::Closed;
-        }
-        if self.judge.below(&point.path).read {
-            return Cover::Proc;
-        }
-        self.ops[at] = Some(Op::EmptyDirectory { listable: self.judge.reads(&point.path) });
-        Cover::Closed
+        Cover::Proc { write: below.write }
     }
 
     fn temporary(&mut self, at: usize, around: Cover) -> Cover {
@@ -269,9 +247,7 @@ impl Builder<'_> {
     fn directory(&mut self, at: usize, around: Cover) -> Cover {
         let point = &self.tree.points[at];
         let (here, below) = (self.judge.state(&point.path), self.judge.below(&point.path));
-        if let Cover::Private { .. } = around
-            && (!below.read || self.means_private(point))
-        {
+        if matches!(around, Cover::Private { .. }) && !below.read {
             return around;
         }
         self.directory_gaps(at, here, below);
@@ -299,7 +275,6 @@ impl Builder<'_> {
             Cover::Host { .. } if !state.read => Some(Op::MaskFile),
             Cover::Host { .. } if around == (Cover::Host { write, exec }) => None,
             Cover::Host { .. } => Some(Op::Bind { write, exec }),
-            Cover::Private { .. } if self.means_private(point) => None,
             _ => state.read.then_some(Op::Bind { write, exec }),
         };
         if write && !around.is_writable() && self.ops[at].is_some() {
@@ -311,17 +286,6 @@ impl Builder<'_> {
                 point,
             );
         }
-    }
-
-    /// Whether a path below `$TMP` is a name in the run's own directory, not a place of the host: a rule on the whole
-    /// of `$TMP` holds for it. (`bind` takes the places of the host out of such rules.)
-    fn means_private(&self, point: &Point) -> bool {
-        let temporary = &self.tree.temporary;
-        self.judge.verdict(Verb::Read, &point.path).matching.iter().any(|id| {
-            let rule = &self.judge.policy.rules[id.0 as usize];
-            let mut literals = super::tree::patterns(rule).filter_map(crate::sets::path::Pattern::as_literal);
-            literals.any(|path| path == *temporary)
-        })
     }
 }
 

@@ -39,8 +39,6 @@ pub(super) struct Tree {
     /// Parents before children; the root first.
     pub points: Vec<Point>,
     at: HashMap<AbsPath, usize>,
-    /// The value of `$TMP`.
-    pub temporary: AbsPath,
 }
 
 /// Which verbs mounts are about.
@@ -68,14 +66,13 @@ impl Tree {
             link: None,
             place: None,
         };
-        let temporary = temporary(policy);
         let at = HashMap::from([(AbsPath::root(), 0)]);
-        let mut tree = Self { points: vec![root], at, temporary: temporary.clone() };
+        let mut tree = Self { points: vec![root], at };
         for (path, place) in [
             (segments(&["dev"]), Place::Devices),
             (segments(&["dev", "shm"]), Place::SharedMemory),
             (segments(&["proc"]), Place::Proc),
-            (temporary, Place::Temporary),
+            (temporary(policy), Place::Temporary),
             (segments(&["etc", "passwd"]), Place::Account),
             (segments(&["etc", "group"]), Place::Account),
         ] {

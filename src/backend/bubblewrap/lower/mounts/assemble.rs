@@ -110,7 +110,7 @@ impl Builder<'_> {
                     write.push(b"/dev/pts".to_vec());
                     (false, false)
                 }
-                (Some(Op::Proc), _) => (true, false),
+                (_, Cover::Proc { write }) => (write, false),
                 (_, Cover::Private { write, exec }) => (write, exec && write),
                 _ => (false, false),
             };

@@ -4,9 +4,8 @@ use super::Builder;
 use crate::backend::bubblewrap::lower::codes;
 use crate::backend::bubblewrap::lower::judge::State;
 use crate::backend::bubblewrap::lower::tree::Point;
-use crate::backend::bubblewrap::plan::DEVICES;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::ir::{Origin, Verdict};
+use crate::ir::Verdict;
 use crate::vocabulary::Verb;
 
 impl Builder<'_> {
@@ -44,19 +43,6 @@ impl Builder<'_> {
         let verdict = if own.decisive.is_empty() { below } else { own };
         let message = format!("`{}` itself can be listed, since what is below it may be read", point.path);
         self.gap(&codes::DIRECTORY_LISTING, &verdict, message, point);
-    }
-
-    pub(super) fn private_place_gap(&mut self, point: &Point) {
-        let name = point.path.name().unwrap_or_default();
-        if !point.decides || DEVICES.iter().any(|device| device.as_bytes() == name) {
-            return;
-        }
-        let verdict = self.judge.verdict(Verb::Read, &point.path);
-        let by = verdict.decisive.first().map(|rule| &self.judge.policy.rules[rule.0 as usize]);
-        if verdict.allowed && by.is_some_and(|rule| rule.origin != Origin::Std) {
-            let message = format!("`{}` is not there: `/dev` is the sandbox's own", point.path);
-            self.gap(&codes::PRIVATE_PLACE, &verdict, message, point);
-        }
     }
 
     pub(super) fn gap(&mut self, code: &'static Code, verdict: &Verdict, message: String, point: &Point) {
