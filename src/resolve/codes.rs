@@ -162,14 +162,13 @@ crate::codes! {
     /// ```
     pub MISSING_DEFAULT = "missing-default", Error;
 
-    /// # `target-kind`
+    /// # `except-kind`
     ///
     /// ## What it says
-    /// A target is of another kind than its verb takes, or an `except` of another kind than the rule's own targets.
+    /// An `except` takes host names from addresses, or addresses from host names.
     ///
     /// ## Why
-    /// An address taken from a set of names, or a host from a set of addresses, takes nothing: the exception would have
-    /// no effect.
+    /// A name is in no set of addresses, nor an address in a set of names: the exception would have no effect.
     ///
     /// ## Example
     /// ```policy
@@ -184,46 +183,7 @@ crate::codes! {
     /// default read deny
     /// allow connect 10.0.0.0/8:443 except 10.0.0.7
     /// ```
-    pub TARGET_KIND = "target-kind", Error;
-
-    /// # `target-ports`
-    ///
-    /// ## What it says
-    /// An `allow` of an address names no ports, or an `except` names some.
-    ///
-    /// ## Why
-    /// A name without ports means the web's, 80 and 443. An address says nothing about what is served there, so the
-    /// ports have to be named. An `except` takes hosts or addresses out of the rule, on every port that the rule has.
-    ///
-    /// ## Example
-    /// ```policy
-    /// srt 1
-    /// default read deny
-    /// allow connect 10.20.0.7
-    /// ```
-    ///
-    /// ## Use instead
-    /// ```policy
-    /// srt 1
-    /// default read deny
-    /// allow connect 10.20.0.7:5432
-    /// ```
-    pub TARGET_PORTS = "target-ports", Error;
-
-    /// # `except-limit`
-    ///
-    /// ## What it says
-    /// An `except` holds more than 64 targets that are not literal.
-    ///
-    /// ## Why
-    /// Up to there it can always be decided which of two rules is the more specific one.
-    ///
-    /// ## Example
-    /// An `except $list` where the list holds 65 patterns.
-    ///
-    /// ## Use instead
-    /// Literal targets, of which there may be any number, or several rules.
-    pub EXCEPT_LIMIT = "except-limit", Error;
+    pub EXCEPT_KIND = "except-kind", Error;
 
     /// # `abstract-socket`
     ///

@@ -1,7 +1,7 @@
 //! The statements of one file, added to the policy.
 
 use super::Options;
-use super::codes::{INVALID_VARIABLE, SET_CONFLICT, TARGET_KIND};
+use super::codes::{INVALID_VARIABLE, SET_CONFLICT};
 use super::load::{Loaded, beside};
 use super::scope::{Meaning, Scope};
 use super::subject::{Except, Purpose, subjects};
@@ -11,6 +11,7 @@ use crate::diagnostic::Diagnostic;
 use crate::ir::{self, Origin, Policy, Setting, Subject};
 use crate::source::Span;
 use crate::syntax::ast::{self, StatementKind};
+use crate::syntax::codes::MISMATCH;
 use crate::vocabulary::{Effect, Kind, Verb};
 
 /// What is added to while files are read.
@@ -126,7 +127,7 @@ impl<'a> Adder<'a, '_, '_, '_> {
                 other.value,
                 other.value.kind().expected()
             );
-            let diagnostic = Diagnostic::new(&TARGET_KIND, message).label(other.span, "of another kind");
+            let diagnostic = Diagnostic::new(&MISMATCH, message).label(other.span, "of another kind");
             self.diagnostics.push(diagnostic.help("write a rule for each"));
             return None;
         }

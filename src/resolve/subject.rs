@@ -1,7 +1,7 @@
 //! Items and what an `except` takes from them → the subjects of rules: ports by default, `localhost` as its two
 //! addresses, and the forms that carry an address for what denies.
 
-use super::codes::{EXCEPT_LIMIT, TARGET_KIND, TARGET_PORTS};
+use super::codes::EXCEPT_KIND;
 use super::target::{Item, Resolved};
 use crate::diagnostic::Diagnostic;
 use crate::ir::Subject;
@@ -13,6 +13,7 @@ use crate::sets::peer::{Endpoint, PeerSet};
 use crate::sets::port::PortSet;
 use crate::source::Span;
 use crate::syntax::ast;
+use crate::syntax::codes::{PATTERN, PORTS};
 use crate::vocabulary::Verb;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -87,7 +88,7 @@ impl Except {
             };
             if let Some(ports) = ports {
                 let message = "an `except` takes hosts or addresses out of the rule, on every port of it";
-                let diagnostic = Diagnostic::new(&TARGET_PORTS, message).label(ports.span, "ports in an `except`");
+                let diagnostic = Diagnostic::new(&PORTS, message).label(ports.span, "ports in an `except`");
                 diagnostics.push(diagnostic.help("take the ports out, or write a rule of its own"));
             }
         }
@@ -108,7 +109,7 @@ impl Except {
         if count > EXCEPT {
             let message = format!("this `except` holds {count} targets that are not literal, and {EXCEPT} is the most");
             let help = "name literal targets, or write several rules";
-            diagnostics.push(Diagnostic::new(&EXCEPT_LIMIT, message).label(span, "too many").help(help));
+            diagnostics.push(Diagnostic::new(&PATTERN, message).label(span, "too many").help(help));
         }
     }
 
@@ -124,7 +125,7 @@ impl Except {
     fn none_of(&self, at: Option<Span>, takes: &str, from: &str, span: Span, out: &mut Vec<Diagnostic>) -> bool {
         let Some(at) = at else { return true };
         let message = format!("this `except` takes {takes} from {from}, which takes nothing");
-        let diagnostic = Diagnostic::new(&TARGET_KIND, message).label(at, takes).label(span, from);
+        let diagnostic = Diagnostic::new(&EXCEPT_KIND, message).label(at, takes).label(span, from);
         out.push(diagnostic.help(format!("name {from} in the `except`, or write two rules")));
         false
     }
@@ -164,7 +165,7 @@ pub(super) fn subjects(
         }
         Item::Address(_, _, None) | Item::Addresses(_) if purpose.permits => {
             let message = "an address that is allowed needs its ports";
-            let diagnostic = Diagnostic::new(&TARGET_PORTS, message).label(span, "no ports");
+            let diagnostic = Diagnostic::new(&PORTS, message).label(span, "no ports");
             diagnostics.push(diagnostic.help("name them, as in `10.0.0.7:5432` or `10.0.0.0/8:{80,443}`"));
             Vec::new()
         }

@@ -1,12 +1,13 @@
 //! Targets as written → what they are: variables looked up, lists opened, shapes turned into patterns of `sets`.
 
-use super::codes::{ABSTRACT_SOCKET, INVALID_VARIABLE, TARGET_KIND};
+use super::codes::{ABSTRACT_SOCKET, INVALID_VARIABLE};
 use super::literal;
 use super::scope::{Meaning, Scope};
 use super::table::Tables;
 use crate::diagnostic::Diagnostic;
 use crate::sets::{glob, host, name, path};
 use crate::source::Span;
+use crate::syntax::codes::MISMATCH;
 use crate::syntax::{self, ast};
 use crate::vocabulary::{Kind, Reach};
 use std::net::IpAddr;
@@ -83,7 +84,7 @@ impl Reader<'_, '_, '_, '_> {
                 }
             }
             Err(why) => {
-                let diagnostic = Diagnostic::new(&TARGET_KIND, why).label(span, "not a host name");
+                let diagnostic = Diagnostic::new(&MISMATCH, why).label(span, "not a host name");
                 self.diagnostics.push(diagnostic.help("write the name as it is looked up"));
             }
         }
@@ -99,7 +100,7 @@ impl Reader<'_, '_, '_, '_> {
         if !fits {
             let message = format!("{} stands where the verb takes {}", item.noun(), kind.expected());
             let help = format!("write {} here", kind.expected());
-            self.diagnostics.push(Diagnostic::new(&TARGET_KIND, message).label(span, item.noun()).help(help));
+            self.diagnostics.push(Diagnostic::new(&MISMATCH, message).label(span, item.noun()).help(help));
         }
         fits
     }
@@ -194,7 +195,7 @@ impl Reader<'_, '_, '_, '_> {
                     }
                     _ => {
                         let message = format!("`${}` stands where the verb takes {}", variable.name, kind.expected());
-                        let diagnostic = Diagnostic::new(&TARGET_KIND, message).label(span, "of another kind");
+                        let diagnostic = Diagnostic::new(&MISMATCH, message).label(span, "of another kind");
                         self.diagnostics.push(diagnostic.help(format!("write {} here", kind.expected())));
                         return;
                     }
