@@ -14,7 +14,7 @@ mod subject;
 mod table;
 mod target;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use codes::CODES;
 

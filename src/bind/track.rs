@@ -16,6 +16,11 @@ impl State {
         self.0.is_empty()
     }
 
+    /// One of the patterns that a state follows.
+    pub fn first(&self) -> u32 {
+        self.0.first().map_or(0, |(number, _)| *number)
+    }
+
     /// Both together.
     pub fn merge(&mut self, other: &State) {
         self.0.extend_from_slice(&other.0);
@@ -30,11 +35,6 @@ impl Patterns<'_> {
         let mut state = State::default();
         self.reach(&mut state, number, segments);
         state
-    }
-
-    /// One of the patterns that a state follows.
-    pub fn first(&self, state: &State) -> u32 {
-        state.0.first().map_or(0, |(number, _)| *number)
     }
 
     fn segments(&self, number: u32) -> &[Segment] {

@@ -10,7 +10,7 @@ use crate::sets::host;
 use crate::sets::path::{AbsPath, Pattern, Start};
 use crate::sets::peer::Endpoint;
 use crate::source::Span;
-use crate::vocabulary::{BUILT_IN, System};
+use crate::vocabulary::System;
 use std::collections::BTreeMap;
 
 /// The values that were found good, as they are written.
@@ -122,7 +122,8 @@ pub(super) fn judge(policy: &Policy, values: &Values, links: &mut Links<'_>, dia
     let mut used: BTreeMap<&str, Span> = BTreeMap::new();
     let subjects = policy.rules.iter().map(|rule| (&rule.subject, rule.span));
     let subjects = subjects.chain(policy.expects.iter().map(|expect| (&expect.subject, expect.span)));
-    for (subject, span) in subjects {
+    // What a host's value is, is judged where it is put in.
+    for (subject, span) in subjects.filter(|(subject, _)| matches!(subject, Subject::Paths(_))) {
         for name in names(subject) {
             used.entry(name).or_insert(span);
         }
@@ -183,8 +184,6 @@ impl Judge<'_, '_> {
         let Some(value) = self.values.get(name) else { return };
         let path = match AbsPath::parse(value) {
             Ok(path) if !value.chars().any(char::is_control) => path,
-            // Whether a host is one is said where it is put in.
-            _ if !value.contains('/') && !BUILT_IN.contains(&name) => return,
             _ => {
                 let message =
                     format!("`${name}` is `{}`, which is not an absolute, normalised path", value.escape_default());

@@ -77,7 +77,7 @@ pub(super) fn walk_at_most(
     if let Some((first, count)) =
         walker.unlisted.first().map(|(place, number)| ((place, *number), walker.unlisted.len()))
     {
-        let others = if count > 1 { format!(" and {} others", count - 1) } else { String::new() };
+        let others = if count > 1 { format!(" and {} more", count - 1) } else { String::new() };
         let message = format!("`{}`{others} could not be listed, and patterns don't hold for what is below", first.0);
         let span = globs[first.1 as usize].rule.span;
         let diagnostic = Diagnostic::new(&UNLISTED_DIRECTORY, message).label(span, "looked for there");
@@ -285,13 +285,13 @@ impl<F: Fn(&AbsPath) -> bool> Walker<'_, F> {
                     continue;
                 }
                 Err(_) => {
-                    self.unlisted.push((place.clone(), self.patterns.first(&state)));
+                    self.unlisted.push((place.clone(), state.first()));
                     continue;
                 }
             };
             let depth = place.segments.len();
             for (name, directory) in entries {
-                self.left = self.left.checked_sub(1).ok_or_else(|| TooMany(self.patterns.first(&state)))?;
+                self.left = self.left.checked_sub(1).ok_or_else(|| TooMany(state.first()))?;
                 matched.clear();
                 let next = self.patterns.step(&state, &name, &mut matched);
                 if matched.is_empty() && (!directory || next.is_dead()) {

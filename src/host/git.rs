@@ -59,9 +59,8 @@ fn first_line(path: &Path) -> Option<String> {
 }
 
 #[cfg(test)]
-#[allow(clippy::disallowed_methods)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
+    #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
     use super::common_directory;
     use std::fs;
     use std::path::{Path, PathBuf};

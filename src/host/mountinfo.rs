@@ -42,16 +42,8 @@ fn unescape(field: &[u8]) -> Vec<u8> {
             .then(|| Some(digit(0)? * 64 + digit(1)? * 8 + digit(2)?))
             .flatten()
             .and_then(|value| u8::try_from(value).ok());
-        match byte {
-            Some(byte) => {
-                out.push(byte);
-                rest = &after[3..];
-            }
-            None => {
-                out.push(*first);
-                rest = after;
-            }
-        }
+        out.push(byte.unwrap_or(*first));
+        rest = if byte.is_some() { &after[3..] } else { after };
     }
     out
 }

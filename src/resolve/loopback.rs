@@ -47,7 +47,7 @@ fn on<'a>(rule: &'a Rule, loopback: &AddressSet) -> Option<Meeting<'a>> {
     let v6 = rule.verb == Verb::Listen && every(IpAddr::V6(Ipv6Addr::UNSPECIFIED));
     let mut set = set.clone();
     if v4 || v6 {
-        set = set.union(&blocks(&LOCALHOST[usize::from(!v4)..1 + usize::from(v6)]));
+        set = set.union(&blocks(&LOCALHOST[usize::from(!v4)..=usize::from(v6)]));
     }
     let addresses = set.intersection(loopback);
     (!addresses.is_empty()).then_some(Meeting { rule, peers, addresses })
