@@ -4,6 +4,7 @@ use sandbox_runtime::backend::bubblewrap::{Landlock, Limits, Mount, Network, Pla
 use sandbox_runtime::event::{Event, Sink};
 use sandbox_runtime::exec::linux::{Engine, Launch, run};
 use sandbox_runtime::ir::{Node, NodeKind};
+use std::cell::Cell;
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -59,7 +60,7 @@ impl Run {
             ],
             directory: "/".into(),
             keep: vec![],
-            bwrap: false,
+            bwrap: BWRAP.get(),
             user: None,
         }
     }
@@ -168,8 +169,21 @@ pub fn users() -> Vec<Option<u32>> {
     if nix::unistd::geteuid().is_root() { vec![None, Some(USER)] } else { vec![None] }
 }
 
-/// Runs a test as each of them, with a directory that is theirs.
+thread_local! {
+    /// The engine of the runs that this thread writes down.
+    static BWRAP: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs a test with both engines, as each user, in a directory that is theirs.
 pub fn for_each_user(test: impl Fn(Option<u32>, &Path)) {
+    for_each_native_user(&test);
+    BWRAP.set(true);
+    for_each_native_user(test);
+    BWRAP.set(false);
+}
+
+/// What bubblewrap cannot do, or does otherwise.
+pub fn for_each_native_user(test: impl Fn(Option<u32>, &Path)) {
     for user in users() {
         let scratch = scratch(user);
         test(user, scratch.path());
@@ -244,7 +258,14 @@ impl Sink for Nobody {
 
 /// Runs the plan in the environment, if there is one, before main and so before the test harness makes threads.
 extern "C" fn before_main() {
+    sandbox_runtime::exec::linux::inner_main();
     let Some(plan) = std::env::var_os(ENVIRONMENT) else { return };
+    if plan == "doctor" {
+        for probe in sandbox_runtime::exec::linux::doctor::probes() {
+            println!("{}", serde_json::to_string(&probe).unwrap());
+        }
+        std::process::exit(0);
+    }
     let run_: Run = serde_json::from_slice(&fs::read(plan).unwrap()).unwrap();
     let launch = Launch {
         engine: if run_.bwrap { Engine::Bwrap } else { Engine::Native },

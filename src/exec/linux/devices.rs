@@ -8,8 +8,8 @@ use nix::sys::stat::{SFlag, fstat};
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// (name, target)
-const LINKS: [(&CStr, &CStr); 5] = [
+/// What a program expects beside the nodes: (name, target).
+pub const LINKS: [(&CStr, &CStr); 5] = [
     (c"fd", c"/proc/self/fd"),
     (c"stdin", c"/proc/self/fd/0"),
     (c"stdout", c"/proc/self/fd/1"),
@@ -44,15 +44,20 @@ pub fn furnish(dev: BorrowedFd<'_>, nodes: Vec<(String, OwnedFd)>) -> Result<(),
         let place = open(dev, name.as_bytes()).map_err(failed)?;
         kernel::attach(node.as_fd(), place.as_fd()).map_err(failed)?;
     }
-    let failed = |errno| Failure::setup("make `/dev/pts`", errno);
-    make(dev, c"pts", Shape::Directory).map_err(failed)?;
-    let options = [(c"ptmxmode", c"0666"), (c"mode", c"620")];
-    let terminals = kernel::new_filesystem(c"devpts", &options, &[c"newinstance"], NOSUID | NOEXEC).map_err(failed)?;
-    let place = open(dev, b"pts").map_err(failed)?;
-    kernel::attach(terminals.as_fd(), place.as_fd()).map_err(failed)?;
+    make(dev, c"pts", Shape::Directory).map_err(|errno| Failure::setup("make `/dev/pts`", errno))?;
+    terminals(dev, b"pts")?;
     for (name, target) in LINKS {
         nix::unistd::symlinkat(target, dev, name)
             .map_err(|errno| Failure::setup(format!("make `/dev/{}`", name.to_string_lossy()), errno))?;
     }
     Ok(())
+}
+
+/// Mounts a devpts of the run's own.
+pub fn terminals(at: BorrowedFd<'_>, path: &[u8]) -> Result<(), Failure> {
+    let failed = |errno| Failure::setup("mount `/dev/pts`", errno);
+    let options = [(c"ptmxmode", c"0666"), (c"mode", c"620")];
+    let terminals = kernel::new_filesystem(c"devpts", &options, &[c"newinstance"], NOSUID | NOEXEC).map_err(failed)?;
+    let place = open(at, path).map_err(failed)?;
+    kernel::attach(terminals.as_fd(), place.as_fd()).map_err(failed)
 }

@@ -24,9 +24,8 @@ pub fn run(
     // the supervisor.
     nix::sys::prctl::set_dumpable(false).map_err(|errno| Failure::setup("protect pid 1", errno))?;
     control.report(&Report::Ready(listener)).map_err(|errno| Failure::setup("speak to the supervisor", errno))?;
-    let child = match kernel::fork().map_err(|errno| Failure::setup("fork", errno))? {
-        None => command::start(&command, control),
-        Some(child) => child,
+    let Some(child) = kernel::fork().map_err(|errno| Failure::setup("fork", errno))? else {
+        command::start(&command, control)
     };
     drop(command);
     kernel::close_all_but(control.as_fd()).map_err(|errno| Failure::setup("close descriptors", errno))?;

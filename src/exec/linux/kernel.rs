@@ -320,18 +320,60 @@ pub fn changed_child() -> Result<Option<(Pid, Change)>, Errno> {
     let mut status = 0;
     // SAFETY: the status is valid for the length of the call.
     let pid = unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG | libc::WUNTRACED) };
-    match checked(libc::c_long::from(pid))? {
-        0 => Ok(None),
-        _ => {
-            let change = if libc::WIFEXITED(status) {
-                Change::Exited(u8::try_from(libc::WEXITSTATUS(status)).unwrap_or(u8::MAX))
-            } else if libc::WIFSIGNALED(status) {
-                Change::Signaled(libc::WTERMSIG(status))
-            } else {
-                Change::Stopped(libc::WSTOPSIG(status))
-            };
-            Ok(Some((Pid::from_raw(pid), change)))
-        }
+    if checked(libc::c_long::from(pid))? == 0 {
+        return Ok(None);
+    }
+    let change = if libc::WIFEXITED(status) {
+        Change::Exited(u8::try_from(libc::WEXITSTATUS(status)).unwrap_or(u8::MAX))
+    } else if libc::WIFSIGNALED(status) {
+        Change::Signaled(libc::WTERMSIG(status))
+    } else {
+        Change::Stopped(libc::WSTOPSIG(status))
+    };
+    Ok(Some((Pid::from_raw(pid), change)))
+}
+
+/// A file in memory with this text, at its beginning, not closed by exec.
+#[allow(unsafe_code)]
+pub fn memory_file(name: &CStr, text: &[u8]) -> Result<OwnedFd, Errno> {
+    // SAFETY: the name is a valid C string.
+    let file = descriptor(unsafe { libc::syscall(libc::SYS_memfd_create, name.as_ptr(), 0) })?;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let written = nix::unistd::write(&file, rest)?;
+        rest = &rest[written..];
+    }
+    nix::unistd::lseek(&file, 0, nix::unistd::Whence::SeekSet)?;
+    Ok(file)
+}
+
+/// Whether this kernel notifies of system calls, and hands a descriptor over with the answer (Linux 5.14). Loads a
+/// filter that permits everything: for a process that is about to end.
+#[allow(unsafe_code)]
+pub fn try_notification() -> Result<(), Errno> {
+    #[repr(C)]
+    struct Program {
+        length: u16,
+        filter: *const Instruction,
+    }
+    const SET_MODE_FILTER: u32 = 1;
+    const NEW_LISTENER: u64 = 1 << 3;
+    const RET_ALLOW: u32 = 0x7fff_0000;
+    const ADDFD: libc::c_ulong = 0x4018_2103;
+    const ADDFD_SEND: u32 = 1 << 1;
+    let filter = [Instruction { code: 0x06, jt: 0, jf: 0, k: RET_ALLOW }];
+    let program = Program { length: 1, filter: filter.as_ptr() };
+    // SAFETY: `Program` is laid out as `struct sock_fprog`, and its length is that of the array.
+    let listener = descriptor(unsafe {
+        libc::syscall(libc::SYS_seccomp, SET_MODE_FILTER, NEW_LISTENER, std::ptr::from_ref(&program))
+    })?;
+    // `struct seccomp_notif_addfd`: id, flags, srcfd, newfd, newfd_flags.
+    let mut addfd = [0u64, u64::from(ADDFD_SEND), 0];
+    // SAFETY: the request reads 24 bytes, which are there.
+    match checked(libc::c_long::from(unsafe { libc::ioctl(listener.as_raw_fd(), ADDFD, addfd.as_mut_ptr()) })) {
+        // There is no such notification: the flag was understood.
+        Ok(_) | Err(Errno::ENOENT) => Ok(()),
+        Err(errno) => Err(errno),
     }
 }
 

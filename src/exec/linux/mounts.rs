@@ -131,7 +131,7 @@ impl Tree {
             }
             (Mount::EmptyDirectory { path, listable }, _) => {
                 let Some(place) = self.reachable(path, Shape::Directory)? else { return Ok(()) };
-                if later.iter().any(|other| other_path(other).is_some_and(|other| is_below(other, path))) {
+                if later.iter().any(|other| is_below(target(other), path)) {
                     let mode = if *listable { c"0555" } else { c"0111" };
                     let mount = memory(mode, NOSUID | NODEV | NOEXEC, None)
                         .map_err(|errno| at("make a tmpfs for", path, errno))?;
@@ -278,10 +278,65 @@ impl Tree {
         kernel::pivot_root_here().map_err(step("change the root"))?;
         nix::mount::umount2(".", nix::mount::MntFlags::MNT_DETACH).map_err(step("let go of the host's root"))?;
         nix::unistd::chdir("/").map_err(step("enter `/`"))?;
-        // `/..` leads to whatever is mounted on top of the root: nothing must be left there.
-        let how = OpenHow::new().flags(OFlag::O_PATH | OFlag::O_CLOEXEC).resolve(ResolveFlag::RESOLVE_NO_XDEV);
-        openat2(&self.root, "..", how).map(drop).map_err(step("let go of everything on top of `/`"))
+        nothing_on_top(self.root.as_fd())
     }
+}
+
+/// `/..` leads to whatever is mounted on top of the root: nothing must be left there.
+pub fn nothing_on_top(root: BorrowedFd<'_>) -> Result<(), Failure> {
+    let how = OpenHow::new().flags(OFlag::O_PATH | OFlag::O_CLOEXEC).resolve(ResolveFlag::RESOLVE_NO_XDEV);
+    openat2(root, "..", how).map(drop).map_err(|errno| Failure::setup("let go of everything on top of `/`", errno))
+}
+
+/// Makes noexec every mount that lies at or below one of `noexec`, unless one of `exec` is nearer.
+pub fn forbid_running(root: BorrowedFd<'_>, noexec: &[Vec<u8>], exec: &[Vec<u8>]) -> Result<(), Failure> {
+    if noexec.is_empty() {
+        return Ok(());
+    }
+    let failed = |errno| Failure::setup("read `/proc/self/mountinfo`", errno);
+    let table = std::fs::read("/proc/self/mountinfo")
+        .map_err(|error| failed(Errno::from_raw(error.raw_os_error().unwrap_or(libc::EIO))))?;
+    let nearest = |path: &[u8], places: &[Vec<u8>]| {
+        let holds = |place: &&Vec<u8>| *place == b"/" || **place == path || is_below(path, place);
+        places.iter().filter(holds).map(Vec::len).max()
+    };
+    for line in table.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+        let Some(field) = line.split(|byte| *byte == b' ').nth(4) else { return Err(failed(Errno::EBADMSG)) };
+        let path = unescape(field);
+        let (Some(bad), good) = (nearest(&path, noexec), nearest(&path, exec)) else { continue };
+        if good.is_some_and(|good| good > bad) {
+            continue;
+        }
+        match open(root, &path) {
+            Ok(place) => kernel::restrict_mount(place.as_fd(), NOEXEC, false)
+                .map_err(|errno| at("forbid running programs at", &path, errno))?,
+            // Below another mount, where nobody gets to.
+            Err(Errno::ENOENT | Errno::ENOTDIR | Errno::EACCES) => (),
+            Err(errno) => return Err(at("open", &path, errno)),
+        }
+    }
+    Ok(())
+}
+
+/// The mount table writes blanks, line ends and backslashes in octal (proc_pid_mountinfo(5)).
+fn unescape(field: &[u8]) -> Vec<u8> {
+    let mut path = Vec::with_capacity(field.len());
+    let mut rest = field;
+    while let Some((&byte, after)) = rest.split_first() {
+        let octal = (byte == b'\\').then(|| after.get(..3)).flatten();
+        let value = octal.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok());
+        match value {
+            Some(value) => {
+                path.push(value);
+                rest = &after[3..];
+            }
+            None => {
+                path.push(byte);
+                rest = after;
+            }
+        }
+    }
+    path
 }
 
 /// The nodes that masks are copies of: one file system each, however many masks.
@@ -294,7 +349,7 @@ pub struct Masks {
 
 impl Masks {
     /// Stands on top of the new root until everything is mounted.
-    fn new(root: BorrowedFd<'_>) -> Result<Masks, Failure> {
+    pub fn new(root: BorrowedFd<'_>) -> Result<Masks, Failure> {
         let failed = |errno| Failure::setup("make the masks", errno);
         let stage = memory(c"0700", NOSUID | NODEV | NOEXEC, None).map_err(failed)?;
         let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_CLOEXEC;
@@ -307,7 +362,7 @@ impl Masks {
         Ok(Masks { stage, listable: None, searchable: None })
     }
 
-    fn remove(&self) -> Result<(), Failure> {
+    pub fn remove(&self) -> Result<(), Failure> {
         let failed = |errno| Failure::setup("put the masks' stage away", errno);
         nix::unistd::fchdir(&self.stage).map_err(failed)?;
         nix::mount::umount2(".", nix::mount::MntFlags::MNT_DETACH).map_err(failed)
@@ -403,7 +458,7 @@ fn kind(seen: &FileStat) -> Option<NodeKind> {
     })
 }
 
-fn other_path(mount: &Mount) -> Option<&[u8]> {
+fn target(mount: &Mount) -> &[u8] {
     match mount {
         Mount::Bind { path, .. }
         | Mount::EmptyDirectory { path, .. }
@@ -411,9 +466,9 @@ fn other_path(mount: &Mount) -> Option<&[u8]> {
         | Mount::MaskFile { path }
         | Mount::Private { path, .. }
         | Mount::File { path, .. }
-        | Mount::Symlink { path, .. } => Some(path),
-        Mount::Devices { .. } => Some(b"/dev"),
-        Mount::Proc => Some(b"/proc"),
+        | Mount::Symlink { path, .. } => path,
+        Mount::Devices { .. } => b"/dev",
+        Mount::Proc => b"/proc",
     }
 }
 

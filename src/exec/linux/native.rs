@@ -12,7 +12,8 @@ use nix::sys::signal::Signal;
 use nix::sys::stat::{Mode, umask};
 use std::os::fd::AsFd;
 
-const NAMESPACES: i32 = libc::CLONE_NEWUSER
+/// What the sandbox has of its own.
+pub const NAMESPACES: i32 = libc::CLONE_NEWUSER
     | libc::CLONE_NEWNS
     | libc::CLONE_NEWPID
     | libc::CLONE_NEWNET
@@ -36,7 +37,9 @@ pub fn start(plan: &Plan, command: Command) -> Result<Started, Error> {
         setup(why, errno)
     })?;
     match cloned {
-        kernel::Cloned::Parent(pid, pidfd) => Ok(Started { pid, pidfd, control: ours }),
+        kernel::Cloned::Parent(pid, pidfd) => {
+            Ok(Started { pid, pidfd, control: ours, silence: "go on: the sandbox's first process is gone" })
+        }
         kernel::Cloned::Child => {
             drop(ours);
             inside(plan, command, ids, theirs)
@@ -73,14 +76,19 @@ fn prepare(
     if poll(&mut gone, PollTimeout::ZERO).is_ok_and(|ready| ready > 0) {
         kernel::exit(125);
     }
-    write("/proc/self/setgroups", "deny")?;
-    write("/proc/self/uid_map", &format!("{uid} {uid} 1"))?;
-    write("/proc/self/gid_map", &format!("{gid} {gid} 1"))?;
+    map_ids(uid, gid)?;
     umask(Mode::empty());
     raise_open_files()?;
     let listener = network::set_up(plan.network == Network::Proxy)?;
     mounts::enter(plan, command.limits.memory)?;
     Ok(listener)
+}
+
+/// The caller is who it was, inside as outside; nobody else is mapped (`user_namespaces(7)`).
+pub fn map_ids(uid: u32, gid: u32) -> Result<(), Failure> {
+    write("/proc/self/setgroups", "deny")?;
+    write("/proc/self/uid_map", &format!("{uid} {uid} 1"))?;
+    write("/proc/self/gid_map", &format!("{gid} {gid} 1"))
 }
 
 fn write(path: &str, text: &str) -> Result<(), Failure> {

@@ -19,6 +19,7 @@ const CREATE_EXCLUSIVE: u16 = 0x400 | 0x200;
 const LOOPBACK: u32 = 1;
 const ERROR: u16 = 2;
 const IFF_UP: u32 = 1;
+const AF_INET: u8 = 2;
 const IFA_ADDRESS: u16 = 1;
 const IFA_LOCAL: u16 = 2;
 
@@ -31,7 +32,7 @@ pub fn set_up(listen: bool) -> Result<Option<OwnedFd>, Failure> {
     let mut requests = vec![message(NEW_LINK, REQUEST_ACK, &up)];
     if listen {
         let address = PROXY.ip().octets();
-        let mut new = vec![libc::AF_INET as u8, 32, 0, 0];
+        let mut new = vec![AF_INET, 32, 0, 0];
         new.extend(LOOPBACK.to_ne_bytes());
         for kind in [IFA_LOCAL, IFA_ADDRESS] {
             new.extend(8u16.to_ne_bytes());
@@ -40,7 +41,7 @@ pub fn set_up(listen: bool) -> Result<Option<OwnedFd>, Failure> {
         }
         requests.push(message(NEW_ADDRESS, REQUEST_ACK | CREATE_EXCLUSIVE, &new));
     }
-    exchange(&requests).map_err(|errno| Failure::setup("bring loopback up", errno))?;
+    exchange(SockProtocol::NetlinkRoute, &requests).map_err(|errno| Failure::setup("bring loopback up", errno))?;
     if !listen {
         return Ok(None);
     }
@@ -50,6 +51,28 @@ pub fn set_up(listen: bool) -> Result<Option<OwnedFd>, Failure> {
     let listener = TcpListener::bind(PROXY).map_err(failed)?;
     listener.set_nonblocking(true).map_err(failed)?;
     Ok(Some(listener.into()))
+}
+
+/// Whether an nftables table can be made in this network namespace, which is the caller's own.
+pub fn try_nftables() -> Result<(), Errno> {
+    const BATCH_BEGIN: u16 = 0x10;
+    const BATCH_END: u16 = 0x11;
+    const NEW_TABLE: u16 = 0x0a00;
+    const CREATE: u16 = 0x400;
+    const NFTABLES: u8 = 10;
+    const INET: u8 = 1;
+    // `struct nfgenmsg`, and for the table a NUL-terminated name as attribute 1.
+    let begin = [0, 0, 0, NFTABLES];
+    let mut table = vec![INET, 0, 0, 0];
+    table.extend(8u16.to_ne_bytes());
+    table.extend(1u16.to_ne_bytes());
+    table.extend(b"srt\0");
+    let batch = [
+        message(BATCH_BEGIN, 1, &begin),
+        message(NEW_TABLE, REQUEST_ACK | CREATE, &table),
+        message(BATCH_END, 1, &begin),
+    ];
+    exchange(SockProtocol::NetlinkNetFilter, &[batch.concat()])
 }
 
 /// `struct nlmsghdr` and a body.
@@ -64,8 +87,8 @@ fn message(kind: u16, flags: u16, body: &[u8]) -> Vec<u8> {
 }
 
 /// Sends each request and waits for its acknowledgement.
-fn exchange(requests: &[Vec<u8>]) -> Result<(), Errno> {
-    let netlink = socket(AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC, SockProtocol::NetlinkRoute)?;
+fn exchange(protocol: SockProtocol, requests: &[Vec<u8>]) -> Result<(), Errno> {
+    let netlink = socket(AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC, protocol)?;
     bind(netlink.as_raw_fd(), &NetlinkAddr::new(0, 0))?;
     let mut answer = [0; 4096];
     for request in requests {

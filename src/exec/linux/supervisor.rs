@@ -59,6 +59,8 @@ pub struct Started {
     pub pid: Pid,
     pub pidfd: OwnedFd,
     pub control: Control,
+    /// What it means when it ends without a word.
+    pub silence: &'static str,
 }
 
 struct Supervisor {
@@ -294,7 +296,7 @@ impl Supervisor {
             (Some(exit), _) => Ok(exit),
             (None, Some(signal)) => Ok(Exit::Signal(signal)),
             (None, None) => Err(Error::Setup {
-                act: "go on: the sandbox's first process is gone".into(),
+                act: self.started.silence.into(),
                 source: std::io::Error::from_raw_os_error(libc::ESRCH),
             }),
         }

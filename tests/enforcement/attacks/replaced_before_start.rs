@@ -1,12 +1,12 @@
 //! The first run replaces `build` in its workspace by a link to `../secret`; the second, allowed to write `build`, is
 //! to be led there. Every place is opened without following links and compared with what was seen.
 
-use crate::sandbox::{Run, for_each_user, make_directory, write};
+use crate::sandbox::{Run, for_each_native_user, make_directory, write};
 use std::os::unix::fs::symlink;
 
 #[test]
 fn a_place_that_was_replaced_ends_the_run() {
-    for_each_user(|user, scratch| {
+    for_each_native_user(|user, scratch| {
         let build = scratch.join("build");
         make_directory(&build, user);
         make_directory(&scratch.join("secret"), user);

@@ -1,0 +1,218 @@
+//! The bubblewrap way in: bubblewrap makes the namespaces and mounts, and starts this program again inside, as pid 1,
+//! for everything else.
+//!
+//! The inner half is run by descriptor, since the policy may hide the program's file; what it needs comes in a file in
+//! memory. It speaks to the supervisor over the same control socket as the native pid 1.
+
+use super::command::Command;
+use super::control::{Control, Failure, Report};
+use super::supervisor::Started;
+use super::{Error, devices, doctor, init, kernel, mounts, network, proc};
+use crate::backend::bubblewrap::{Argument, Arguments, Mount, Network, Plan, arguments};
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl, open};
+use nix::sys::signal::Signal;
+use nix::sys::stat::Mode;
+use std::ffi::{CString, OsString};
+use std::io::{Read, Seek};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+
+/// The first argument that makes this program the inner half.
+const INNER: &str = "srt-inner";
+
+/// What the inner half is told.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Inner {
+    command: Command,
+    listen: bool,
+    /// Whether there is a `/proc` to cover, and a `/dev` that wants terminals.
+    proc: bool,
+    devices: bool,
+    noexec: Vec<Vec<u8>>,
+    exec: Vec<Vec<u8>>,
+}
+
+/// Starts bubblewrap; what fails inside is told over the control socket, what fails before, by bubblewrap itself on
+/// standard error.
+pub fn start(plan: &Plan, command: Command, path: Option<OsString>) -> Result<Started, Error> {
+    let setup = |act: &'static str| move |errno: Errno| Error::Setup { act: act.into(), source: errno.into() };
+    let Some(program) = doctor::program("bwrap", path) else {
+        return Err(Error::Setup {
+            act: "find `bwrap` on PATH (install the package `bubblewrap`, or use `--engine native`)".into(),
+            source: std::io::ErrorKind::NotFound.into(),
+        });
+    };
+    let emitted = arguments(plan).map_err(|unsupported| Error::Setup {
+        act: "use bubblewrap".into(),
+        source: std::io::Error::new(std::io::ErrorKind::Unsupported, unsupported.to_string()),
+    })?;
+    let (ours, theirs) = Control::pair().map_err(setup("make a control socket"))?;
+    let own = open("/proc/self/exe", OFlag::O_RDONLY | OFlag::O_CLOEXEC, Mode::empty())
+        .map_err(setup("open this program's own file"))?;
+    let kept = command.keep.clone();
+    let has = |wanted: fn(&Mount) -> bool| plan.mounts.iter().any(wanted);
+    let (text, mut passed) = spell(plan, &emitted).map_err(setup("make a file in memory"))?;
+    let inner = Inner {
+        command,
+        listen: plan.network == Network::Proxy,
+        proc: has(|mount| matches!(mount, Mount::Proc)),
+        devices: has(|mount| matches!(mount, Mount::Devices { .. })),
+        noexec: emitted.noexec,
+        exec: emitted.exec,
+    };
+    if !inner.proc {
+        return Err(setup("start inside by descriptor without `/proc` (use `--engine native`)")(Errno::ENOTSUP));
+    }
+    let inner = serde_json::to_vec(&inner)
+        .map_err(|error| Error::Setup { act: "hand the command over".into(), source: error.into() })?;
+    let inner = kernel::memory_file(c"inner", &inner).map_err(setup("make a file in memory"))?;
+    let text = kernel::memory_file(c"arguments", &text).map_err(setup("make a file in memory"))?;
+
+    let mut line: Vec<CString> = Vec::new();
+    let numbers = [own.as_raw_fd(), theirs.as_raw_fd(), inner.as_raw_fd()];
+    let mut words = vec![
+        "bwrap".to_owned(),
+        "--args".into(),
+        text.as_raw_fd().to_string(),
+        "--".into(),
+        format!("/proc/self/fd/{}", numbers[0]),
+        INNER.into(),
+    ];
+    words.extend(numbers.iter().map(ToString::to_string));
+    for word in words {
+        line.push(CString::new(word).map_err(|_| setup("pass an argument")(Errno::EINVAL))?);
+    }
+    let program = CString::new(program.as_os_str().as_bytes()).map_err(|_| setup("run bwrap")(Errno::EINVAL))?;
+    passed.extend([own, inner, text]);
+    match kernel::clone(0).map_err(setup("start bubblewrap"))? {
+        kernel::Cloned::Parent(pid, pidfd) => {
+            Ok(Started { pid, pidfd, control: ours, silence: "set the sandbox up with bubblewrap, which ended" })
+        }
+        kernel::Cloned::Child => {
+            let failure = become_bwrap(&program, &line, &passed, &kept, &theirs);
+            let _ = theirs.report(&Report::Failed(failure));
+            kernel::exit(125)
+        }
+    }
+}
+
+/// The arguments for `--args`, each ended by NUL, and the descriptors they name.
+///
+/// Bubblewrap's own `--dev` makes a second user namespace for everybody but root, in which pid 1 could no longer mount:
+/// the same is said piece by piece, and the terminals are mounted by pid 1.
+fn spell(plan: &Plan, emitted: &Arguments) -> Result<(Vec<u8>, Vec<OwnedFd>), Errno> {
+    let mut text = Vec::new();
+    let mut files = Vec::new();
+    let mut words = emitted.list.iter();
+    let mut put = |word: &[u8]| {
+        text.extend(word);
+        text.push(0);
+    };
+    while let Some(word) = words.next() {
+        match word {
+            Argument::Text(word) if word == b"--dev" => {
+                words.next();
+                for word in ["--perms", "0755", "--tmpfs", "/dev", "--dir", "/dev/pts"] {
+                    put(word.as_bytes());
+                }
+                for mount in &plan.mounts {
+                    let Mount::Devices { nodes } = mount else { continue };
+                    for node in nodes {
+                        let node = format!("/dev/{node}");
+                        for word in ["--dev-bind", &node, &node] {
+                            put(word.as_bytes());
+                        }
+                    }
+                }
+                for (name, target) in devices::LINKS {
+                    put(b"--symlink");
+                    put(target.to_bytes());
+                    put(&[b"/dev/", name.to_bytes()].concat());
+                }
+            }
+            Argument::Text(word) => put(word),
+            Argument::Data(data) => {
+                let file = kernel::memory_file(c"data", data)?;
+                put(file.as_raw_fd().to_string().as_bytes());
+                files.push(file);
+            }
+        }
+    }
+    Ok((text, files))
+}
+
+fn become_bwrap(program: &CString, line: &[CString], passed: &[OwnedFd], kept: &[i32], control: &Control) -> Failure {
+    if let Err(errno) = nix::sys::prctl::set_pdeathsig(Signal::SIGKILL) {
+        return Failure::setup("tie bubblewrap to its supervisor", errno);
+    }
+    // Nothing but what is passed: bubblewrap hands down whatever it inherits.
+    if let Err(errno) = kernel::close_on_exec(3) {
+        return Failure::setup("close descriptors", errno);
+    }
+    let pass = |fd: BorrowedFd<'_>| fcntl(fd, FcntlArg::F_SETFD(FdFlag::empty())).map(drop);
+    let passed = passed.iter().map(AsFd::as_fd).chain([control.as_fd()]).map(Ok);
+    for fd in passed.chain(kept.iter().map(|fd| kernel::borrow(*fd))) {
+        if let Err(errno) = fd.and_then(pass) {
+            return Failure::setup("pass descriptors to bubblewrap", errno);
+        }
+    }
+    let mut arguments: Vec<_> = line.iter().map(|word| word.as_ptr()).collect();
+    arguments.push(std::ptr::null());
+    // An empty environment: the command's own is in the file.
+    let errno = kernel::exec(program, &arguments, &[std::ptr::null()]);
+    Failure::setup("run bubblewrap", errno)
+}
+
+/// Whether this process was started as the inner half; if so, becomes it and never returns. Call it first in main.
+pub fn inner_main() {
+    let mut words = std::env::args_os();
+    let by_descriptor = words.next().is_some_and(|name| name.as_bytes().starts_with(b"/proc/self/fd/"));
+    if !by_descriptor || words.next().is_none_or(|word| word != INNER) {
+        return;
+    }
+    let numbers: Vec<i32> = words.filter_map(|word| word.to_str()?.parse().ok()).collect();
+    let &[own, control, inner] = &numbers[..] else { kernel::exit(125) };
+    let (Ok(own), Ok(control), Ok(inner)) = (kernel::take(own), kernel::take(control), kernel::take(inner)) else {
+        kernel::exit(125)
+    };
+    drop(own);
+    let control = Control::from_descriptor(control);
+    let run = || {
+        let Err(failure) = become_inner(inner, &control);
+        let _ = control.report(&Report::Failed(failure));
+    };
+    let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
+    kernel::exit(125)
+}
+
+fn become_inner(inner: OwnedFd, control: &Control) -> Result<std::convert::Infallible, Failure> {
+    let failed = |error: std::io::Error| {
+        Failure::setup("read what to run", Errno::from_raw(error.raw_os_error().unwrap_or(libc::EIO)))
+    };
+    nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)
+        .map_err(|errno| Failure::setup("tie the sandbox to its supervisor", errno))?;
+    let mut file = std::fs::File::from(inner);
+    file.rewind().map_err(failed)?;
+    let mut text = Vec::new();
+    file.read_to_end(&mut text).map_err(failed)?;
+    drop(file);
+    let inner: Inner =
+        serde_json::from_slice(&text).map_err(|_| Failure::setup("understand what to run", Errno::EBADMSG))?;
+    let listener = network::set_up(inner.listen)?;
+    let step = |act: &'static str| move |errno| Failure::setup(act, errno);
+    let root = mounts::open_root().map_err(step("open `/`"))?;
+    if inner.devices {
+        devices::terminals(root.as_fd(), b"dev/pts")?;
+    }
+    if inner.proc {
+        let place = mounts::open(root.as_fd(), b"proc").map_err(step("open `/proc`"))?;
+        let mut masks = mounts::Masks::new(root.as_fd())?;
+        proc::cover(place.as_fd(), &mut masks)?;
+        masks.remove()?;
+        nix::unistd::chdir("/").map_err(step("enter `/`"))?;
+    }
+    mounts::forbid_running(root.as_fd(), &inner.noexec, &inner.exec)?;
+    mounts::nothing_on_top(root.as_fd())?;
+    init::run(control, inner.command, listener)
+}

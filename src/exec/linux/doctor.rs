@@ -1,0 +1,231 @@
+//! What this machine offers, found by doing it: each probe carries out, in a process of its own, what a run would.
+//!
+//! Nothing is changed outside those processes.
+
+use super::control::{Control, Failure, Report};
+use super::native::{NAMESPACES, map_ids};
+use super::{kernel, landlock, mounts, network, proc};
+use nix::errno::Errno;
+use nix::sys::socket::MsgFlags;
+use std::ffi::OsString;
+use std::fs;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+/// One thing that was tried.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Probe {
+    pub name: &'static str,
+    pub ok: bool,
+    /// Whether nothing runs without it, whatever the policy.
+    pub required: bool,
+    /// What was there, or what went wrong.
+    pub found: String,
+    /// What its lack costs; empty where it is there.
+    pub costs: String,
+    /// The command or the setting that mends it; empty where it is there.
+    pub mend: String,
+}
+
+impl Probe {
+    fn new(name: &'static str, required: bool, result: Result<String, String>, costs: &str, mend: &str) -> Probe {
+        let ok = result.is_ok();
+        let found = result.unwrap_or_else(|found| found);
+        let lacking = |text: &str| if ok { String::new() } else { text.to_owned() };
+        Probe { name, ok, required, found, costs: lacking(costs), mend: lacking(mend) }
+    }
+}
+
+/// Tries everything. Call it before any thread exists.
+pub fn probes() -> Vec<Probe> {
+    vec![
+        kernel_release(),
+        namespaces(),
+        mount_api(),
+        fresh_proc(),
+        filter(),
+        landlock_abi(),
+        notification(),
+        nftables(),
+        cgroup(),
+        bubblewrap(),
+    ]
+}
+
+fn kernel_release() -> Probe {
+    let release = read("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|number| number.parse().unwrap_or(0u32));
+    let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    let result = if version >= (5, 12) { Ok(release) } else { Err(release) };
+    Probe::new("kernel", true, result, "the native engine needs Linux 5.12 or newer", "install a newer kernel")
+}
+
+fn namespaces() -> Probe {
+    let result = inside(|| Ok(()));
+    let setting = |path: &str, bad: &str| read(path).is_some_and(|value| value == bad);
+    let mend = if setting("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1") {
+        "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
+    } else if setting("/proc/sys/kernel/unprivileged_userns_clone", "0") {
+        "sudo sysctl -w kernel.unprivileged_userns_clone=1"
+    } else if setting("/proc/sys/user/max_user_namespaces", "0") {
+        "sudo sysctl -w user.max_user_namespaces=15000"
+    } else {
+        "in a container: docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined"
+    };
+    let costs = "no command can be run: every sandbox is made of namespaces";
+    Probe::new("namespaces", true, worked(result, "made and mapped without privilege"), costs, mend)
+}
+
+fn mount_api() -> Probe {
+    let result = inside(|| {
+        let step = |act: &'static str| move |errno| Failure::setup(act, errno);
+        let root = mounts::open_root().map_err(step("open `/`"))?;
+        kernel::make_private(root.as_fd()).map_err(step("make mounts private"))?;
+        let copy = kernel::copy_tree(root.as_fd(), c"", true).map_err(step("copy the mounts"))?;
+        let flags = kernel::RDONLY | kernel::NOSUID | kernel::NODEV;
+        kernel::restrict_mount(copy.as_fd(), flags, true).map_err(step("make mounts read-only, recursively"))?;
+        kernel::new_filesystem(c"tmpfs", &[], &[], 0).map(drop).map_err(step("make a tmpfs"))
+    });
+    let mend = "in a container: docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined";
+    let costs = "no command can be run: files are protected by mounts";
+    Probe::new("mounts", true, worked(result, "tmpfs and recursive attributes"), costs, mend)
+}
+
+fn fresh_proc() -> Probe {
+    let result = inside(|| {
+        let step = |act: &'static str| move |errno| Failure::setup(act, errno);
+        let root = mounts::open_root().map_err(step("open `/`"))?;
+        kernel::make_private(root.as_fd()).map_err(step("make mounts private"))?;
+        proc::mount(root.as_fd()).map(drop)
+    });
+    let costs = "policies that give the command a `/proc`, as `std/system` does, cannot be run";
+    let mend = "in a container: docker run --security-opt systempaths=unconfined";
+    Probe::new("proc", true, worked(result, "a fresh one can be mounted"), costs, mend)
+}
+
+fn filter() -> Probe {
+    let result = match super::command::ARCHITECTURE {
+        None => Err(format!("no filter is written for {}", std::env::consts::ARCH)),
+        Some(_) => Ok(std::env::consts::ARCH.to_owned()),
+    };
+    Probe::new("seccomp", true, result, "no command can be run on this architecture", "use x86_64 or aarch64")
+}
+
+fn landlock_abi() -> Probe {
+    let result = match kernel::landlock_abi() {
+        Ok(abi) if abi >= landlock::FLOOR => Ok(format!("ABI {abi}")),
+        Ok(abi) => Err(format!("ABI {abi}")),
+        Err(Errno::EOPNOTSUPP) => Err("built in, but switched off at boot".to_owned()),
+        Err(errno) => Err(errno.desc().to_owned()),
+    };
+    let costs = "no command can be run without `--nest`: FIFOs and descriptors of the host would be writable";
+    let mend = "use Linux 5.19 or newer, booted with `lsm=landlock,…` (see /sys/kernel/security/lsm)";
+    Probe::new("landlock", true, result, costs, mend)
+}
+
+fn notification() -> Probe {
+    let result = inside(|| kernel::try_notification().map_err(|errno| Failure::setup("be notified", errno)));
+    let costs = "names that appear while the command runs cannot be watched";
+    Probe::new(
+        "notification",
+        false,
+        worked(result, "with descriptors in the answer"),
+        costs,
+        "use Linux 5.14 or newer",
+    )
+}
+
+fn nftables() -> Probe {
+    let result = inside(|| network::try_nftables().map_err(|errno| Failure::setup("make a table", errno)));
+    let costs = "programs that ignore the proxy variables cannot be redirected to the proxy";
+    Probe::new("nftables", false, worked(result, "in a network of one's own"), costs, "sudo modprobe nf_tables")
+}
+
+fn cgroup() -> Probe {
+    let result = (|| {
+        let own = read("/proc/self/cgroup").and_then(|text| {
+            text.lines().find_map(|line| line.strip_prefix("0::").map(|path| path.trim_start_matches('/').to_owned()))
+        });
+        let own = own.ok_or("no cgroup v2")?;
+        let top = read("/proc/self/mountinfo").and_then(|text| {
+            let line = text.lines().find(|line| line.contains(" - cgroup2 "))?.to_owned();
+            line.split(' ').nth(4).map(PathBuf::from)
+        });
+        let place = top.ok_or("cgroup v2 is not mounted")?.join(own).join(format!("srt-doctor-{}", std::process::id()));
+        fs::create_dir(&place).map_err(|error| format!("not delegated: {error}"))?;
+        let _ = fs::remove_dir(&place);
+        Ok("delegated".to_owned())
+    })();
+    let costs = "`limit` is held for each process, not for all together";
+    let mend = "systemd-run --user --scope -p Delegate=yes srt …";
+    Probe::new("cgroup", false, result, costs, mend)
+}
+
+fn bubblewrap() -> Probe {
+    let result = match program("bwrap", std::env::var_os("PATH")) {
+        None => Err("not found on PATH".to_owned()),
+        Some(program) => {
+            match std::process::Command::new(&program).arg("--version").stdin(std::process::Stdio::null()).output() {
+                Ok(output) if output.status.success() => {
+                    Ok(format!("{} at {}", String::from_utf8_lossy(&output.stdout).trim(), program.display()))
+                }
+                Ok(output) => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+                Err(error) => Err(error.to_string()),
+            }
+        }
+    };
+    let mend = "sudo apt-get install bubblewrap (or dnf, pacman -S)";
+    Probe::new("bubblewrap", false, result, "`--engine bwrap` cannot be used", mend)
+}
+
+/// The first executable of this name on a PATH.
+pub fn program(name: &str, path: Option<OsString>) -> Option<PathBuf> {
+    let path = path?;
+    std::env::split_paths(&path).filter(|directory| directory.is_absolute()).map(|directory| directory.join(name)).find(
+        |program| {
+            fs::metadata(program).is_ok_and(|seen| seen.is_file())
+                && nix::unistd::access(program, nix::unistd::AccessFlags::X_OK).is_ok()
+        },
+    )
+}
+
+/// Does something in namespaces like a sandbox's, as a process of its own.
+fn inside(act: impl FnOnce() -> Result<(), Failure>) -> Result<(), String> {
+    let told = |errno: Errno| errno.desc().to_owned();
+    let (ours, theirs) = Control::pair().map_err(told)?;
+    let (uid, gid) = (nix::unistd::geteuid().as_raw(), nix::unistd::getegid().as_raw());
+    let cloned =
+        kernel::clone(NAMESPACES.unsigned_abs().into()).map_err(|errno| format!("cannot clone: {}", errno.desc()))?;
+    match cloned {
+        kernel::Cloned::Child => {
+            let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                let report = match map_ids(uid, gid).and_then(|()| act()) {
+                    Ok(()) => Report::Ready(None),
+                    Err(failure) => Report::Failed(failure),
+                };
+                theirs.report(&report)
+            }));
+            kernel::exit(i32::from(!matches!(result, Ok(Ok(())))))
+        }
+        kernel::Cloned::Parent(pid, _) => {
+            drop(theirs);
+            let report = ours.receive(MsgFlags::empty());
+            let _ = nix::sys::wait::waitpid(pid, None);
+            match report {
+                Ok(Some(Report::Ready(_))) => Ok(()),
+                Ok(Some(Report::Failed(failure))) => {
+                    Err(format!("cannot {}: {}", failure.act, Errno::from_raw(failure.errno).desc()))
+                }
+                _ => Err("the process that tried was killed".to_owned()),
+            }
+        }
+    }
+}
+
+fn worked(result: Result<(), String>, how: &str) -> Result<String, String> {
+    result.map(|()| how.to_owned())
+}
+
+fn read(path: impl AsRef<Path>) -> Option<String> {
+    fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
+}
