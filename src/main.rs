@@ -5,5 +5,6 @@ mod cli;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    sandbox_runtime::exec::linux::inner_main();
     cli::main()
 }
