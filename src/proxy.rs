@@ -40,7 +40,8 @@ struct Proxy {
 
 /// Serves connections from `listener` until the future is dropped; drops its connections with it.
 ///
-/// Needs a tokio runtime with time and I/O, of either flavour. Names are resolved on its blocking threads, four at once.
+/// Needs a tokio runtime with time and I/O, of either flavour. Names are resolved on threads of their own, four at once,
+/// which hold up neither the future's end nor the runtime's.
 ///
 /// # Errors
 /// Only when accepting fails for good.

@@ -30,12 +30,11 @@ pub type Lookup = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
 
 /// The system's own resolver: `getaddrinfo`, with its hosts file and its order (RFC 6724).
 pub struct System {
-    /// `getaddrinfo` can't be given up, so a look-up keeps its permit until it really ends.
     permits: Arc<Semaphore>,
 }
 
 impl System {
-    /// A resolver that asks for `lookups` names at once.
+    /// A resolver that asks for `lookups` names at once, each on a thread of its own while it lasts.
     pub fn new(lookups: usize) -> Self {
         Self { permits: Arc::new(Semaphore::new(lookups)) }
     }
@@ -43,18 +42,31 @@ impl System {
 
 impl Resolve for System {
     fn resolve(&self, name: &Name) -> Lookup {
-        let permits = Arc::clone(&self.permits);
         let name = name.as_str().to_owned();
-        Box::pin(async move {
-            let permit = permits.acquire_owned().await.map_err(io::Error::other)?;
-            let lookup = move || {
-                let addresses = (name.as_str(), 0).to_socket_addrs().map(|all| all.map(|at| at.ip()).collect());
-                drop(permit);
-                addresses
-            };
-            tokio::task::spawn_blocking(lookup).await.map_err(io::Error::other)?
-        })
+        let lookup = move || (name.as_str(), 0).to_socket_addrs().map(|all| all.map(|at| at.ip()).collect());
+        Box::pin(aside(Arc::clone(&self.permits), lookup))
     }
+}
+
+/// Enough for the resolver and its modules, which keep their buffers on the stack.
+const STACK: usize = 512 << 10;
+
+/// Does on a thread what can't be given up, and keeps its permit until it really ends. Not one of the runtime's own
+/// blocking threads: those hold up its end, and a command's end must not wait for a name server.
+async fn aside<T: Send + 'static>(
+    permits: Arc<Semaphore>,
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    let permit = permits.acquire_owned().await.map_err(io::Error::other)?;
+    let (done, answer) = tokio::sync::oneshot::channel();
+    let work = move || {
+        let result = work();
+        drop(permit);
+        // Nobody may be waiting any more.
+        let _ = done.send(result);
+    };
+    std::thread::Builder::new().name("resolve".into()).stack_size(STACK).spawn(work)?;
+    answer.await.map_err(io::Error::other)?
 }
 
 /// Decides about `authority` and connects to it.
@@ -170,5 +182,28 @@ mod tests {
         drop(listener);
         let error = dial(&addresses("127.0.0.2 127.0.0.1"), port, &Limits::STANDARD).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
+    }
+
+    #[tokio::test]
+    async fn the_hosts_file_is_asked() {
+        let name = Name::parse("localhost").unwrap();
+        let found = System::new(1).resolve(&name).await.unwrap();
+        assert!(!found.is_empty() && found.iter().all(IpAddr::is_loopback), "{found:?}");
+    }
+
+    #[test]
+    fn a_look_up_that_hangs_does_not_hold_up_the_end() {
+        let start = std::time::Instant::now();
+        let permits = Arc::new(Semaphore::new(1));
+        let (release, hang) = std::sync::mpsc::channel::<()>();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let hanging = aside(permits.clone(), move || hang.recv().map_err(io::Error::other));
+            assert!(timeout(std::time::Duration::from_millis(50), hanging).await.is_err());
+            assert_eq!(permits.available_permits(), 0, "its thread is still there, and counts");
+        });
+        drop(runtime);
+        assert!(start.elapsed() < std::time::Duration::from_secs(5));
+        drop(release);
     }
 }

@@ -164,6 +164,7 @@ async fn an_allowed_name_that_leads_to_a_special_address_is_refused() {
         let violations = proxy.violations();
         assert_eq!(violations[0].why, Some(Why::Special));
         assert!(violations[0].address.is_some());
+        assert_eq!(violations[0].rule, None, "the rule that allows the name did not refuse");
     }
 }
 
