@@ -1,8 +1,12 @@
 //! The syntax as a whole: what is read, what is refused with which words, and that one fault costs one message.
 #![allow(clippy::unwrap_used)]
 
+mod generate;
+mod layout;
+mod messages;
 mod pages;
 mod recovery;
+mod robust;
 mod tokens;
 
 use super::ast::File;
@@ -12,9 +16,13 @@ use crate::source::Sources;
 
 /// Reads a text of its own.
 fn read(text: &str) -> (File, Vec<Diagnostic>) {
-    let mut sources = Sources::default();
+    read_in(&mut Sources::default(), text)
+}
+
+/// Reads a text, and keeps it for what is said about it.
+fn read_in(sources: &mut Sources, text: &str) -> (File, Vec<Diagnostic>) {
     let id = sources.add("test.policy", text);
-    parse(&sources, id)
+    parse(sources, id)
 }
 
 /// The diagnostics as `code: message`, for failures that say what happened.

@@ -186,9 +186,9 @@ impl Tree<'_> {
             format!("write `srt {VERSION}` as its first statement"),
         )
         .label("before this");
-        let first_line =
-            span.range().end.min(span.range().start + self.text[span.range()].find('\n').unwrap_or(usize::MAX));
-        self.reader.complain(fault, Span::new(span.source, span.range().start..first_line));
+        let start = span.range().start;
+        let first_line = self.text[span.range()].find('\n').map_or(span.range().end, |newline| start + newline);
+        self.reader.complain(fault, Span::new(span.source, start..first_line));
     }
 
     fn open(&mut self, item: Pair<'_>, span: Span) {
@@ -284,7 +284,7 @@ impl Tree<'_> {
         } else {
             line.ends_with('}') && (beside_head || self.block.is_some() && scan.closes)
         };
-        let brace = start + line.len() - 1;
+        let brace = start + line.len().saturating_sub(1);
         self.last_end = start + self.text[start..end].trim_end().len();
 
         // What continues a rule is broken together with it.

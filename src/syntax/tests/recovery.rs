@@ -6,7 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 
 /// The policies at hand: those beside this file, and those that are shipped.
-fn policies() -> Vec<(PathBuf, String)> {
+pub(super) fn policies() -> Vec<(PathBuf, String)> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let mut found = Vec::new();
     let mut folders = vec![root.join("src/syntax/tests/policies"), root.join("policies")];
