@@ -9,7 +9,7 @@ mod recovery;
 mod robust;
 mod tokens;
 
-use super::ast::File;
+use super::ast::{File, StatementKind};
 use super::parse;
 use crate::diagnostic::Diagnostic;
 use crate::source::Sources;
@@ -37,4 +37,12 @@ fn the_example_of_the_language_is_read() {
     let (file, diagnostics) = read(EXAMPLE);
     assert_eq!(said(&diagnostics), [] as [String; 0]);
     assert_eq!(file.statements.len(), 25);
+}
+
+#[test]
+fn a_suppression_inside_an_on_block_is_the_indented_statements() {
+    let (file, diagnostics) = read("srt 1\non linux {\n  # lint: allow(later-names) because\n  deny read /a/*\n}\n");
+    assert_eq!(said(&diagnostics), [] as [String; 0]);
+    let StatementKind::On { body, .. } = &file.statements[1].kind else { panic!("not an `on` block") };
+    assert_eq!(body[0].suppressions.len(), 1);
 }
