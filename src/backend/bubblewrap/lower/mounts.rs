@@ -193,11 +193,12 @@ impl Builder<'_> {
     fn shared_memory(&mut self, at: usize) -> Cover {
         let path = &self.tree.points[at].path;
         let below = self.judge.below(path);
-        if below.write {
-            return Cover::Private { write: true, exec: below.exec };
-        }
-        self.ops[at] = Some(Op::EmptyDirectory { listable: self.judge.reads(path) });
-        Cover::Private { write: false, exec: below.exec }
+        self.ops[at] = Some(if below.write {
+            Op::Private { mode: 0o1777, exec: below.exec }
+        } else {
+            Op::EmptyDirectory { listable: self.judge.reads(path) }
+        });
+        Cover::Private { write: below.write, exec: below.exec }
     }
 
     fn proc(&mut self, at: usize, around: Cover) -> Cover {
