@@ -5,7 +5,7 @@
 mod arguments;
 mod check;
 mod completions;
-//mod doctor;
+mod doctor;
 mod explain;
 mod files;
 mod flags;
@@ -28,14 +28,8 @@ pub mod status {
     pub const FINDINGS: u8 = 1;
     /// A mistake on the command line, or a file that cannot be read.
     pub const USAGE: u8 = 2;
-    /// Ended by `limit time`.
-    pub const TIMED_OUT: u8 = 124;
     /// The sandbox could not be set up; nothing was run.
     pub const SETUP: u8 = 125;
-    /// The command is there and could not be started.
-    pub const NOT_EXECUTABLE: u8 = 126;
-    /// The command was not found.
-    pub const NOT_FOUND: u8 = 127;
 }
 
 /// Parses the command line and does what it says.
@@ -47,6 +41,7 @@ pub fn main() -> ExitCode {
         Some(Verb::Check(check)) => check::check(&check),
         Some(Verb::Explain(explain)) => explain::explain(&explain),
         Some(Verb::Fmt(fmt)) => fmt::fmt(&fmt),
+        Some(Verb::Doctor(doctor)) => doctor::doctor(&doctor),
         Some(Verb::Completions(completions)) => completions::completions(&completions),
     };
     ExitCode::from(code)

@@ -5,6 +5,7 @@ mod cli;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    #[cfg(target_os = "linux")]
     sandbox_runtime::exec::linux::inner_main();
     cli::main()
 }

@@ -42,6 +42,8 @@ pub enum Verb {
     /// Put policy files into their one layout
     Fmt(Fmt),
 
+    /// Try what this machine offers for sandboxing, and say how to mend what is missing
+    Doctor(Doctor),
     /// Print a completion script for a shell
     Completions(Completions),
 }

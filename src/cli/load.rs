@@ -19,13 +19,6 @@ pub struct Loaded<P> {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-impl<P> Loaded<P> {
-    /// The policy, if nothing that was said stops it.
-    pub fn usable(&self) -> Option<&P> {
-        self.policy.as_ref().filter(|_| !any_error(&self.diagnostics))
-    }
-}
-
 /// The system this binary runs on.
 pub fn this_system() -> System {
     match std::env::consts::OS {

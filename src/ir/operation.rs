@@ -89,7 +89,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::ir::{Origin, Policy, Rule, Setting, Subject};
+    use crate::ir::{Origin, Policy, Rule, Setting, Subject, Unset};
     use crate::sets::path::{PathSet, Pattern};
     use crate::source::{Sources, Span};
     use crate::vocabulary::{Effect, Reach, System, Verb};
@@ -115,7 +115,15 @@ mod tests {
             (Effect::Allow, Verb::Read, "/r"),
         ] {
             let subject = Subject::Paths(PathSet::from(Pattern::literal(&at(path), Reach::Tree)));
-            policy.rules.push(Rule { effect, verb, subject, because: None, span, origin: Origin::Given });
+            policy.rules.push(Rule {
+                effect,
+                verb,
+                subject,
+                because: None,
+                unset: Unset::Refuse,
+                span,
+                origin: Origin::Given,
+            });
         }
         policy
     }

@@ -6,13 +6,12 @@ mod simulate;
 use super::*;
 use crate::backend::bubblewrap::{Mount, Network, Root};
 use crate::diagnostic::Level;
-use crate::ir::{Facts, LinkFact, Node, NodeKind, Origin, Policy, Rule, RuleId, Setting, Subject};
+use crate::ir::{Facts, LinkFact, Node, NodeKind, Origin, Policy, Rule, RuleId, Setting, Subject, Unset};
 use crate::sets::glob::{Glob, Piece};
 use crate::sets::path::{AbsPath, PathSet, Pattern, Segment, Start};
 use crate::source::{SourceId, Sources, Span};
 use crate::vocabulary::{Effect, Reach, System, Verb};
 use simulate::Listing;
-use std::collections::BTreeMap;
 
 pub(super) fn path(text: &str) -> AbsPath {
     AbsPath::parse(text).unwrap()
@@ -92,6 +91,7 @@ pub(super) fn rules(lines: &[&str]) -> Vec<Rule> {
                 verb: Verb::from_word(verb.trim_end_matches(',')).unwrap(),
                 subject: Subject::Paths(PathSet { include: vec![pattern(rest)], exclude: exclude.clone() }),
                 because: None,
+                unset: Unset::Refuse,
                 span: span(rules.len()),
                 origin: Origin::Given,
             });
@@ -101,18 +101,9 @@ pub(super) fn rules(lines: &[&str]) -> Vec<Rule> {
 }
 
 pub(super) fn policy(default_read: Effect, rules: Vec<Rule>) -> Policy {
-    Policy {
-        system: System::Linux,
-        rules,
-        default_read: Setting { value: default_read, span: span(0) },
-        default_env: None,
-        set: BTreeMap::default(),
-        limits: BTreeMap::default(),
-        expects: Vec::new(),
-        withins: Vec::new(),
-        suppressions: Vec::new(),
-        facts: Facts::default(),
-    }
+    let mut policy = Policy::new(System::Linux, Setting { value: default_read, span: span(0) });
+    policy.rules = rules;
+    policy
 }
 
 /// What `bind` does, for a policy without variables: looks at literal targets and their ancestors, and expands globs.
