@@ -188,22 +188,48 @@ impl Host for Listing {
     }
 }
 
-/// An example machine, for where no machine is looked at: an empty tree and the usual places.
+/// An example machine, for where no machine is looked at: the usual places, and a small project in the workspace.
+const NOMINAL: &str = "
+v HOME=/home/user
+v WORKSPACE=/home/user/workspace
+v TMP=/tmp
+v GIT_COMMON_DIR=/home/user/workspace/.git
+v CONFIG=/home/user/.config
+v CACHE=/home/user/.cache
+v DATA=/home/user/.local/share
+v RUNTIME=/run/user/1000
+d /home/user/.config
+d /home/user/.cache
+d /home/user/.local/share
+d /home/user/workspace/.git
+d /home/user/workspace/src
+f /home/user/workspace/Cargo.lock
+d /usr/bin
+d /usr/lib
+d /etc
+d /tmp
+";
+
+/// The machine that policies are checked against where none is looked at.
 pub fn nominal() -> Listing {
-    let mut listing = Listing::default();
-    for (name, value) in [
-        ("HOME", "/home/user"),
-        ("WORKSPACE", "/home/user/workspace"),
-        ("TMP", "/tmp"),
-        ("GIT_COMMON_DIR", "/home/user/workspace/.git"),
-        ("CONFIG", "/home/user/.config"),
-        ("CACHE", "/home/user/.cache"),
-        ("DATA", "/home/user/.local/share"),
-        ("RUNTIME", "/run/user/1000"),
-    ] {
-        listing.variables.insert(name.to_owned(), value.to_owned());
+    // Its lines are ours, and a test reads them: what is not understood leaves an empty machine, on which less holds.
+    Listing::parse(NOMINAL).unwrap_or_default()
+}
+
+impl Listing {
+    /// The same machine with more lines.
+    ///
+    /// # Errors
+    /// The first line that says nothing.
+    pub fn with(mut self, text: &str) -> Result<Self, ListingError> {
+        let more = Self::parse(text)?;
+        self.nodes.extend(more.nodes);
+        self.mounts.extend(more.mounts);
+        self.variables.extend(more.variables);
+        self.addresses.extend(more.addresses);
+        self.closed.extend(more.closed);
+        Ok(self)
     }
-    listing
 }
 
 #[cfg(test)]
@@ -215,6 +241,11 @@ mod tests {
 
     fn path(text: &str) -> AbsPath {
         AbsPath::parse(text).unwrap()
+    }
+
+    #[test]
+    fn the_nominal_machine_is_understood() {
+        assert!(nominal().node(&path("/home/user/workspace/src")).unwrap().is_some());
     }
 
     #[test]

@@ -23,7 +23,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("backend", &["source", "diagnostic", "sets", "ir", "vocabulary"]),
     ("compile", &["source", "diagnostic", "ir", "lint", "backend"]),
     ("event", &["ir"]),
-    ("proxy", &["sets", "ir", "event"]),
+    ("proxy", &["sets", "ir", "event", "vocabulary"]),
     ("exec", &["backend", "proxy", "event", "ir", "sets", "vocabulary"]),
 ];
 

@@ -35,21 +35,30 @@ impl Files for Disk {
     }
 }
 
+/// What a text is read on, beside the nominal machine.
+#[derive(Default)]
+struct Setting {
+    /// More lines of its listing.
+    listing: String,
+    nest: bool,
+}
+
 /// Everything said about a text, for one system; on Linux its plan included.
-fn said(name: &str, text: &str, system: System, files: &dyn Files) -> (Vec<Diagnostic>, Sources) {
+fn said(name: &str, text: &str, system: System, files: &dyn Files, setting: &Setting) -> (Vec<Diagnostic>, Sources) {
     let mut sources = Sources::default();
     let source = sources.add(name, text);
-    let defines = [("registry".to_owned(), "registry.example.com".to_owned())];
-    let options = Options { system, defines: defines.iter().cloned().collect() };
+    let registry = ("registry".to_owned(), "registry.example.com".to_owned());
+    let defines = text.contains("$registry").then_some(registry);
+    let options = Options { system, defines: defines.into_iter().collect() };
     let (policy, mut said) = resolve(&[source], &mut sources, files, &options);
     let Some(policy) = policy.filter(|_| !any_error(&said)) else { return (said, sources) };
     if system != System::Linux {
         return (said, sources);
     }
-    let (bound, more) = bind(policy, &nominal());
+    let (bound, more) = bind(policy, &nominal().with(&setting.listing).unwrap());
     said.extend(more);
     if let Some(policy) = bound.filter(|_| !any_error(&said)) {
-        let compiled = compile(&policy, &Needs::default());
+        let compiled = compile(&policy, &Needs { nest: setting.nest, ..Needs::default() });
         said.extend(compiled.diagnostics);
         said.extend(compiled.unused);
     }
@@ -122,7 +131,8 @@ fn every_policy_in_the_readme_and_the_book_compiles() {
             let Some(text) = whole(&words, &body) else { continue };
             count += 1;
             for system in System::ALL {
-                let (said, sources) = said(&format!("{}:{line}", path.display()), &text, *system, &Stand);
+                let (said, sources) =
+                    said(&format!("{}:{line}", path.display()), &text, *system, &Stand, &Setting::default());
                 if any_error(&said) {
                     wrong.push_str(&format!("on {system}: {}", show(&said, &sources)));
                 }
@@ -146,13 +156,19 @@ fn every_example_on_a_page_raises_its_code_and_every_remedy_does_not() {
             wrong.push_str(&format!("`{}` has no `## Example` or no `## Use instead`\n", code.name));
             continue;
         };
+        // A `listing` block says what is on the machine; `policy,nest` is read as under `--nest`.
         let raises = |blocks: &[(String, String, usize)]| -> Vec<bool> {
-            let policies = blocks.iter().filter_map(|(words, body, _)| whole(words, body));
-            policies
-                .map(|text| {
-                    said("example", &text, System::Linux, &Stand).0.iter().any(|said| said.code.name == code.name)
-                })
-                .collect()
+            let listing =
+                blocks.iter().filter(|(words, ..)| words == "listing").map(|(_, body, _)| body.as_str()).collect();
+            let mut setting = Setting { listing, nest: false };
+            let mut raised = Vec::new();
+            for (words, body, _) in blocks {
+                let Some(text) = whole(words, body) else { continue };
+                setting.nest = words.contains("nest");
+                let (said, _) = said("example", &text, System::Linux, &Stand, &setting);
+                raised.push(said.iter().any(|said| said.code.name == code.name));
+            }
+            raised
         };
         let (examples, remedies) = (raises(&examples), raises(&remedies));
         // What only a machine or a second file shows has its example in words.
@@ -177,7 +193,7 @@ fn shipped_policies_raise_nothing_on_any_system() {
             text = text.replacen("srt 1\n", "srt 1\ndefault read allow\n", 1);
         }
         for system in System::ALL {
-            let (said, sources) = said(&path.display().to_string(), &text, *system, &Disk);
+            let (said, sources) = said(&path.display().to_string(), &text, *system, &Disk, &Setting::default());
             let grave: Vec<_> = said.into_iter().filter(|said| said.level >= Level::Warning).collect();
             if !grave.is_empty() {
                 wrong.push_str(&format!("on {system}: {}", show(&grave, &sources)));
