@@ -37,6 +37,10 @@ pub(super) fn first_hidden(text: &str) -> Option<(usize, char)> {
 
 /// One diagnostic for each line that holds such characters.
 pub(super) fn check(text: &str, source: SourceId) -> Vec<Diagnostic> {
+    let plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\t' | b'\n');
+    if text.bytes().all(plain) {
+        return Vec::new();
+    }
     let mut found: Vec<Diagnostic> = Vec::new();
     let start = if text.starts_with('\u{FEFF}') { '\u{FEFF}'.len_utf8() } else { 0 };
     let mut line = 0;
@@ -55,7 +59,7 @@ pub(super) fn check(text: &str, source: SourceId) -> Vec<Diagnostic> {
         let blank = matches!(character, '\u{A0}' | '\u{202F}' | '\u{2007}');
         found.push(
             Diagnostic::new(&codes::CHARACTER, format!("the character {} stands in the policy", describe(character)))
-                .label(Span::new(source, at..at + character.len_utf8()), "here")
+                .label(Span::new(source, at..at + character.len_utf8()), "")
                 .help(if blank { "write an ordinary space" } else { "take it out" }),
         );
     }

@@ -1,6 +1,10 @@
 //! What to say about a statement that does not follow the grammar: what was expected, what was found instead, and the
 //! word that was probably meant.
 
+mod scan;
+
+pub(super) use scan::scan;
+
 use super::codes;
 use super::fault::Fault;
 use super::grammar::{Breach, Rule, noun, read};
@@ -45,86 +49,6 @@ fn usage(word: &str) -> Option<&'static str> {
     STATEMENTS.iter().find(|(known, _)| *known == word).map(|(_, usage)| *usage)
 }
 
-/// What stands open in some lines, quotes and comments heeded.
-#[derive(Debug, Default)]
-pub(super) struct Scan {
-    /// The first `"` without its other half on the line.
-    pub open_quote: Option<usize>,
-    /// The outermost `[` that is not closed.
-    pub open_list: Option<usize>,
-    /// The first `{` that is not closed on its line.
-    pub open_brace: Option<usize>,
-    /// The first `]` or `}` that closes nothing.
-    pub stray: Option<usize>,
-    /// The last line ends in a `{` that stands apart: the head of a block.
-    pub opens_block: bool,
-    /// How many `[` are not closed, and how many `]` close nothing.
-    pub opened_lists: usize,
-    pub closed_lists: usize,
-    /// A `}` that closes nothing stands apart from what is before it.
-    pub closes: bool,
-}
-
-pub(super) fn scan(region: &str) -> Scan {
-    let mut scan = Scan::default();
-    let mut lists: Vec<usize> = Vec::new();
-    let mut braces: Vec<usize> = Vec::new();
-    let mut quote: Option<usize> = None;
-    let mut previous = '\n';
-    let mut last = '\n';
-    let mut characters = region.char_indices();
-    while let Some((at, character)) = characters.next() {
-        let blank_before = previous.is_whitespace();
-        previous = character;
-        if !character.is_whitespace() {
-            last = character;
-        }
-        if character == '\n' {
-            scan.open_quote = scan.open_quote.or(quote.take());
-            scan.open_brace = scan.open_brace.or(braces.first().copied());
-            braces.clear();
-            continue;
-        }
-        if character == '\\' {
-            characters.next();
-            continue;
-        }
-        match (character, quote) {
-            ('"', Some(_)) => quote = None,
-            ('"', None) => quote = Some(at),
-            (_, Some(_)) => {}
-            ('#', None) if blank_before => {
-                let rest = &region[at..];
-                let end = rest.find('\n').unwrap_or(rest.len());
-                while characters.as_str().len() > rest.len() - end {
-                    characters.next();
-                }
-                last = if last == '#' { '\n' } else { last };
-            }
-            ('[', None) => lists.push(at),
-            (']', None) if lists.pop().is_none() => {
-                scan.stray = scan.stray.or(Some(at));
-                scan.closed_lists += 1;
-            }
-            ('{', None) => braces.push(at),
-            ('}', None) if braces.pop().is_none() => {
-                scan.stray = scan.stray.or(Some(at));
-                scan.closes |= blank_before;
-            }
-            _ => {}
-        }
-    }
-    scan.open_quote = scan.open_quote.or(quote);
-    scan.open_list = lists.first().copied();
-    scan.opened_lists = lists.len();
-    let apart = braces.last().is_some_and(|at| {
-        *at == 0 || region[..*at].ends_with([' ', '\t']) && !region[*at + 1..].trim_start().starts_with(|c| c != '#')
-    });
-    scan.opens_block = last == '{' && apart || apart && region.trim_end().ends_with('{');
-    scan.open_brace = scan.open_brace.or(braces.first().copied());
-    scan
-}
-
 /// What is wrong with one broken statement.
 pub(super) fn about(region: &str) -> Complaint {
     let word = first_word(region);
@@ -155,8 +79,9 @@ pub(super) fn about(region: &str) -> Complaint {
         nearest(found, candidates).map(|word| format!("did you mean `{word}`?"))
     };
     let expects = |rule: Rule| breach.expected.contains(&rule);
+    let expects_end = expects(Rule::end) || expects(Rule::EOI);
     let complain = |message: String, help: String| Complaint {
-        fault: Fault::new(&codes::SYNTAX, message, help).label(""),
+        fault: Fault::new(&codes::SYNTAX, message, help),
         range: range.clone(),
     };
 
@@ -190,7 +115,9 @@ pub(super) fn about(region: &str) -> Complaint {
     if rest.starts_with([']', '}']) && scan.stray == Some(at) {
         return complain(format!("this `{found}` closes nothing"), "take it out".to_owned());
     }
-    let shown = if rest.trim_start().is_empty() || rest.starts_with(['\n', '\r']) {
+    let shown = if !rest.trim_start().is_empty() && rest.starts_with([' ', '\t']) {
+        "a blank".to_owned()
+    } else if rest.trim_start().is_empty() || rest.starts_with(['\n', '\r']) {
         "the end of the line".to_owned()
     } else {
         format!("`{found}`")
@@ -208,56 +135,64 @@ pub(super) fn about(region: &str) -> Complaint {
         known(&mut ["read", "env"].into_iter())
     } else if expects(Rule::relation) {
         known(&mut ["inside", "outside"].into_iter())
-    } else if expects(Rule::end) {
+    } else if expects_end {
         known(&mut ["except", "because", "or"].into_iter())
     } else {
         None
     };
     let message = format!("expected {expected}, found {shown}");
-    let special = special(&breach, word, found, region, at);
+    let special = special(&breach, word, found, &region[..at]);
     complain(message, suggestion.or(special).unwrap_or_else(help))
 }
 
 /// Help for slips that are made often.
-fn special(breach: &Breach, word: &str, found: &str, region: &str, at: usize) -> Option<String> {
+fn special(breach: &Breach, word: &str, found: &str, before: &str) -> Option<String> {
     let expects = |rule: Rule| breach.expected.contains(&rule);
-    let is_keyword = is_statement_word(found)
-        || Verb::from_word(found).is_some()
-        || matches!(found, "except" | "because" | "exact" | "below" | "or");
-    if expects(Rule::bare) && is_keyword {
-        return Some(if Verb::from_word(found).is_some() && !region[..at].contains('[') {
+    let target = expects(Rule::bare) || expects(Rule::target);
+    let end = expects(Rule::end) || expects(Rule::EOI);
+    let is_verb = Verb::from_word(found).is_some();
+    let is_keyword =
+        is_statement_word(found) || is_verb || matches!(found, "except" | "because" | "exact" | "below" | "or");
+    let is_rule = matches!(word, "allow" | "deny" | "forbid");
+    let help = match word {
+        _ if target && is_verb && !before.contains('[') => {
             format!("write `,` between verbs, or `\"{found}\"` for a target of that name")
-        } else {
-            format!("write the target before it, or `\"{found}\"` for a target of that name")
-        });
-    }
-    match word {
+        }
+        _ if target && is_keyword => {
+            format!("write the target before `{found}`, or `\"{found}\"` for a target of that name")
+        }
+        _ if target && found == "]" => "write at least one target in the list".to_owned(),
+        _ if expects(Rule::comma) => "write `,` between targets and `]` after the last".to_owned(),
         "default" if expects(Rule::subject) => {
-            Some("write `default read deny`; all other accesses are denied by default, always".to_owned())
+            "write `default read deny`; all other accesses are denied by default, always".to_owned()
         }
         "use" if expects(Rule::string) && !found.is_empty() => {
-            Some(format!("write `use \"{found}\"` for a file, or `use std/NAME` for a part of the library"))
+            format!("write `use \"{found}\"` for a file, or `use std/NAME` for a part of the library")
         }
-        "within" if expects(Rule::string) && !found.is_empty() => Some(format!("write `within \"{found}\"`")),
-        "expect" if found == "forbid" => Some("write `expect deny`".to_owned()),
-        "expect" if found == "because" => Some("write the reason as a comment".to_owned()),
-        "on" if expects(Rule::system) => Some("write `linux`, `macos` or `windows`".to_owned()),
+        "within" if expects(Rule::string) && !found.is_empty() => format!("write `within \"{found}\"`"),
+        "set" if expects(Rule::equals) && found.is_empty() => {
+            "write `set NAME=VALUE`, without blanks around `=`".to_owned()
+        }
+        "let" if expects(Rule::equals) && found.starts_with('-') => {
+            "write a name of letters, digits and `_`, and `=` after it".to_owned()
+        }
+        "expect" if found == "forbid" => "write `expect deny`".to_owned(),
+        "expect" if found == "because" => "write the reason as a comment".to_owned(),
+        "on" if expects(Rule::system) => "write `linux`, `macos` or `windows`".to_owned(),
         "limit" if expects(Rule::limit_kind) => {
-            Some("write `memory`, `processes`, `files`, `filesize`, `cpu` or `time`".to_owned())
+            "write `memory`, `processes`, `files`, `filesize`, `cpu` or `time`".to_owned()
         }
         _ if expects(Rule::verb) => {
-            Some("write `read`, `write`, `exec`, `connect`, `listen`, `socket`, `env` or `mach`".to_owned())
+            "write `read`, `write`, `exec`, `connect`, `listen`, `socket`, `env` or `mach`".to_owned()
         }
-        _ if expects(Rule::end) && found.starts_with(',') => {
-            Some("write several targets as a list, `[A, B]`".to_owned())
-        }
-        _ if expects(Rule::end) && found.starts_with("\"") => Some("write `because` before a reason".to_owned()),
-        _ if expects(Rule::end) && is_statement_word(found) => Some("write one statement a line".to_owned()),
-        _ if expects(Rule::end) && word != "expect" && matches!(word, "allow" | "deny" | "forbid") => {
-            Some("end the line here, or write `except`, `because`, or the targets as a list, `[A, B]`".to_owned())
-        }
-        _ => None,
-    }
+        _ if is_rule && expects(Rule::string) => "write the reason in quotes".to_owned(),
+        _ if end && is_rule && found == "," => "write several targets as a list, `[A, B]`".to_owned(),
+        _ if end && is_rule && found == "\"" => "write `because` before a reason".to_owned(),
+        _ if end && is_statement_word(found) => "write one statement a line".to_owned(),
+        _ if end && is_rule => "write several targets as a list, `[A, B]`, and a name with blanks in quotes".to_owned(),
+        _ => return None,
+    };
+    Some(help)
 }
 
 /// What stands at the place, up to the next blank.
@@ -333,5 +268,5 @@ fn not_a_statement(region: &str, word: &str) -> Complaint {
         };
         (format!("expected a statement, found `{shown}`"), help)
     };
-    Complaint { fault: Fault::new(&codes::SYNTAX, message, help).label(""), range }
+    Complaint { fault: Fault::new(&codes::SYNTAX, message, help), range }
 }

@@ -18,7 +18,7 @@ pub(super) struct Fault {
 
 impl Fault {
     pub fn new(code: &'static Code, message: impl Into<String>, help: impl Into<String>) -> Self {
-        Self { code, message: message.into(), range: None, label: "here", help: help.into() }
+        Self { code, message: message.into(), range: None, label: "", help: help.into() }
     }
 
     /// Narrows the place to some bytes of the token.

@@ -132,6 +132,7 @@ pub(super) fn noun(rule: Rule) -> Option<&'static str> {
         | Rule::part
         | Rule::part_but_bracket
         | Rule::plain
+        | Rule::stop
         | Rule::braces
         | Rule::class_text
         | Rule::keyword
