@@ -259,12 +259,11 @@ fn not_a_statement(region: &str, word: &str) -> Complaint {
     } else if shown == "]" {
         ("this `]` closes nothing".to_owned(), "take it out".to_owned())
     } else {
-        let help = match nearest(word, words) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => {
-                let all = STATEMENTS.iter().map(|(word, _)| format!("`{word}`")).collect::<Vec<_>>().join(", ");
-                format!("start the line with one of {all}")
-            }
+        let help = if let Some(near) = nearest(word, words) {
+            format!("did you mean `{near}`?")
+        } else {
+            let all = STATEMENTS.iter().map(|(word, _)| format!("`{word}`")).collect::<Vec<_>>().join(", ");
+            format!("start the line with one of {all}")
         };
         (format!("expected a statement, found `{shown}`"), help)
     };

@@ -169,7 +169,7 @@ impl Page<'_> {
                     let comment = part.as_str().trim_end().to_owned();
                     match entries.last_mut() {
                         Some(last) if newlines == 0 && last.item && last.comment.is_none() => {
-                            last.comment = Some(comment)
+                            last.comment = Some(comment);
                         }
                         // Beside the bracket.
                         None if newlines == 0 => entries.push(Entry {

@@ -51,8 +51,11 @@ fn amount(text: &str, kind: LimitKind) -> Result<u64, Fault> {
         }));
     };
     // Past what the system's own counters hold, no limit is what is meant.
-    let value =
-        digits.parse::<u64>().ok().and_then(|count| count.checked_mul(*factor)).filter(|v| *v <= i64::MAX as u64);
+    let value = digits
+        .parse::<u64>()
+        .ok()
+        .and_then(|count| count.checked_mul(*factor))
+        .filter(|value| i64::try_from(*value).is_ok());
     match value {
         None => Err(wrong(format!("`{kind} {text}` is more than can be counted"))),
         Some(0) => Err(wrong(format!("`{kind} {text}` lets nothing run"))),

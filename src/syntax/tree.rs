@@ -20,6 +20,7 @@ struct Block {
     /// `on linux {`
     head: Span,
     systems: Vec<Spanned<System>>,
+    suppressions: Vec<Suppression>,
     /// The head could not be read: what is inside is read, and left out.
     broken: bool,
     /// A line that could not be read may have been the `}`.
@@ -30,6 +31,22 @@ struct Block {
     strays: Vec<Diagnostic>,
 }
 
+impl Block {
+    fn new(head: Span, systems: Vec<Spanned<System>>) -> Self {
+        Self {
+            head,
+            systems,
+            suppressions: Vec::new(),
+            broken: false,
+            end_may_be_lost: false,
+            body: Vec::new(),
+            strays: Vec::new(),
+        }
+    }
+}
+
+/// The state of one reading.
+#[allow(clippy::struct_excessive_bools)] // Each remembers one thing about the lines above.
 pub(super) struct Tree<'t> {
     text: &'t str,
     reader: Reader,
@@ -85,8 +102,7 @@ impl Tree<'_> {
         while let Some(item) = items.next() {
             let span = self.reader.span(&item);
             match item.as_rule() {
-                Rule::EOI => break,
-                Rule::end => continue,
+                Rule::EOI | Rule::end => {}
                 Rule::comment => self.comment(&item),
                 Rule::open => self.open(item, span),
                 Rule::close => self.close(span),
@@ -96,7 +112,7 @@ impl Tree<'_> {
         }
         self.orphans();
         if let Some(block) = self.block.take() {
-            self.unclosed(block);
+            self.unclosed(&block);
         }
         self.reader.diagnostics.append(&mut self.reader.homeless);
         if !self.begun {
@@ -195,9 +211,9 @@ impl Tree<'_> {
     }
 
     fn open(&mut self, item: Pair<'_>, span: Span) {
-        self.orphans();
+        let suppressions = self.suppressions(span.range().start);
         if let Some(block) = self.block.take() {
-            self.unclosed(block);
+            self.unclosed(&block);
         }
         self.begin(span);
         self.reader.diagnostics.append(&mut self.reader.homeless);
@@ -208,14 +224,7 @@ impl Tree<'_> {
             .filter(|part| part.as_rule() == Rule::system)
             .filter_map(|part| Some(self.reader.spanned(&part, System::from_word(part.as_str())?)))
             .collect();
-        self.block = Some(Block {
-            head: span,
-            systems,
-            broken: false,
-            end_may_be_lost: false,
-            body: Vec::new(),
-            strays: Vec::new(),
-        });
+        self.block = Some(Block { suppressions, ..Block::new(span, systems) });
         self.last_end = span.range().end;
     }
 
@@ -233,16 +242,15 @@ impl Tree<'_> {
         self.last_end = span.range().start + 1;
         let brace = Span::new(span.source, span.range().start..span.range().start + 1);
         self.cut_off = self.rule.take().is_some();
-        match self.block.take() {
-            Some(block) => self.finish(block, brace),
-            None => {
-                // Either way a block was lost above, and with it the home of what needs one.
-                self.reader.homeless.clear();
-                if !std::mem::take(&mut self.head_may_be_lost) {
-                    let fault = Fault::new(&codes::SYNTAX, "this `}` closes nothing", "take it out");
-                    self.reader.complain(fault, brace);
-                }
-            }
+        if let Some(block) = self.block.take() {
+            self.finish(block, brace);
+            return;
+        }
+        // Either way a block was lost above, and with it the home of what needs one.
+        self.reader.homeless.clear();
+        if !std::mem::take(&mut self.head_may_be_lost) {
+            let fault = Fault::new(&codes::SYNTAX, "this `}` closes nothing", "take it out");
+            self.reader.complain(fault, brace);
         }
     }
 
@@ -252,14 +260,14 @@ impl Tree<'_> {
             self.statements.push(Statement {
                 span: block.head.to(brace),
                 kind: StatementKind::On { systems: block.systems, body: block.body },
-                suppressions: Vec::new(),
+                suppressions: block.suppressions,
             });
         }
     }
 
     /// Another block, or the end of the file, came before the `}`. What stood inside is left out: it cannot be told how
     /// far the block was meant to reach.
-    fn unclosed(&mut self, block: Block) {
+    fn unclosed(&mut self, block: &Block) {
         if !block.broken && !block.end_may_be_lost {
             let fault = Fault::new(&codes::SYNTAX, "this `on` block is not closed", "write `}` on a line below it")
                 .label("opened here");

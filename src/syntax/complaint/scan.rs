@@ -75,7 +75,7 @@ pub(in crate::syntax) fn scan(region: &str) -> Scan {
     let apart = braces.last().is_some_and(|at| {
         *at == 0 || region[..*at].ends_with([' ', '\t']) && !region[*at + 1..].trim_start().starts_with(|c| c != '#')
     });
-    scan.opens_block = last == '{' && apart || apart && region.trim_end().ends_with('{');
+    scan.opens_block = apart && (last == '{' || region.trim_end().ends_with('{'));
     scan.open_brace = scan.open_brace.or(braces.first().copied());
     scan
 }

@@ -56,8 +56,12 @@ fn erase_statement(statement: &mut Statement, nowhere: Span) {
             }
         }
         StatementKind::On { systems, body } => {
-            systems.iter_mut().for_each(|system| system.span = nowhere);
-            body.iter_mut().for_each(|statement| erase_statement(statement, nowhere));
+            for system in systems {
+                system.span = nowhere;
+            }
+            for statement in body {
+                erase_statement(statement, nowhere);
+            }
         }
         StatementKind::Expect(expect) => {
             expect.verbs.iter_mut().for_each(|verb| verb.span = nowhere);

@@ -24,7 +24,7 @@ fn lines(lines: &[&str]) -> String {
     shown(&texts.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-fn check(name: &str, text: String) {
+fn check(name: &str, text: &str) {
     let mut settings = insta::Settings::clone_current();
     settings.set_snapshot_path(Path::new(env!("CARGO_MANIFEST_DIR")).join("snapshots/diagnostics/syntax"));
     settings.set_prepend_module_to_snapshot(false);
@@ -36,7 +36,7 @@ fn check(name: &str, text: String) {
 fn statements() {
     check(
         "statements",
-        lines(&[
+        &lines(&[
             "alow read /a",
             "read /a",
             "except /a",
@@ -82,7 +82,7 @@ fn statements() {
 fn brackets() {
     check(
         "brackets",
-        shown(&[
+        &shown(&[
             "srt 1\nallow connect [\n  a.b,\n  c.d\nallow read /a\n",
             "srt 1\nallow connect [a.b c.d]\n",
             "srt 1\nallow read []\n",
@@ -106,7 +106,7 @@ fn brackets() {
 fn versions() {
     check(
         "versions",
-        shown(&["default read deny\n", "srt 2\n", "use std/git\nsrt 1\n", "srt 1\nsrt 1\n", "srt one\n", "# empty\n"]),
+        &shown(&["default read deny\n", "srt 2\n", "use std/git\nsrt 1\n", "srt 1\nsrt 1\n", "srt one\n", "# empty\n"]),
     );
 }
 
@@ -114,7 +114,7 @@ fn versions() {
 fn targets() {
     check(
         "targets",
-        lines(&[
+        &lines(&[
             "allow read src",
             "allow read ../src",
             "allow read /a/../b",

@@ -66,13 +66,13 @@ const BREAKINGS: &[Breaking] = &[
     }),
     ("an unclosed list", |line| {
         let code = code(line)?;
-        let at = code.rfind(']').filter(|_| !code.contains("\""))?;
+        let at = code.rfind(']').filter(|_| !code.contains('"'))?;
         // `]` may be an address' own, which is still a bracket that is not closed.
         Some(format!("{}{}", &line[..at], &line[at + 1..]))
     }),
     ("an unopened list", |line| {
         let code = code(line)?;
-        let at = code.find("[").filter(|at| !code[at + 1..].contains('['))?;
+        let at = code.find('[').filter(|at| !code[at + 1..].contains('['))?;
         Some(format!("{}{}", &line[..at], &line[at + 1..]))
     }),
     ("an unopened block", |line| line.starts_with("on ").then(|| line.replacen('{', "", 1))),

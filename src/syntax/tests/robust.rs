@@ -165,6 +165,13 @@ fn a_text_that_is_too_large_is_refused() {
 }
 
 #[test]
+fn a_block_keeps_its_suppressions() {
+    let (file, diagnostics) = read("srt 1\n# lint: allow(x) y\non linux {\nallow read /a\n}\n");
+    assert_eq!(said(&diagnostics), [] as [String; 0]);
+    assert_eq!(file.statements[1].suppressions.len(), 1);
+}
+
+#[test]
 fn suppressions_are_kept_with_their_statement() {
     let (file, diagnostics) =
         read("srt 1\n# lint: allow(broad-grant) one\n# and\n# lint: allow(dead-rule) two words\nallow read /\n");

@@ -45,16 +45,15 @@ impl Tree<'_> {
             self.take_back(rule);
         }
 
-        let level = self.indent(start);
+        let level = indent(self.text, start);
         if scan.opens_block {
             if let Some(block) = self.block.take() {
-                self.unclosed(block);
+                self.unclosed(&block);
             }
             let head = Span::new(self.reader.source, start..start + line.len());
             // A head without its systems: whatever system a statement inside needs, it is not to blame.
             let systems = vec![Spanned { value: System::Windows, span: head }];
-            let (body, strays) = (Vec::new(), Vec::new());
-            self.block = Some(Block { head, systems, broken: true, end_may_be_lost: false, body, strays });
+            self.block = Some(Block { broken: true, ..Block::new(head, systems) });
         } else if closes {
             let brace = Span::new(self.reader.source, brace..brace + 1);
             if let Some(block) = self.block.take() {
@@ -65,9 +64,7 @@ impl Tree<'_> {
             match &mut self.block {
                 None => self.head_may_be_lost = true,
                 Some(block) => {
-                    let head = block.head.range().start;
-                    let head_level = head - self.text[..head].rfind('\n').map_or(0, |newline| newline + 1);
-                    block.end_may_be_lost |= level <= head_level;
+                    block.end_may_be_lost |= level <= indent(self.text, block.head.range().start);
                 }
             }
         }
@@ -85,7 +82,7 @@ impl Tree<'_> {
     /// open, lines that are indented deeper, closing brackets, `except` and `because`, and comments between them. Never
     /// over a line that starts as a statement does. Returns the end.
     fn rest<'t>(&self, item: &Pair<'t>, items: &mut (impl Iterator<Item = Pair<'t>> + Clone)) -> usize {
-        let level = self.indent(item.as_span().start());
+        let level = indent(self.text, item.as_span().start());
         let mut end = item.as_span().end();
         let mut open = complaint::scan(item.as_str()).opened_lists;
         loop {
@@ -97,7 +94,7 @@ impl Tree<'_> {
             let start = next.as_span().start();
             let close_by = !blank_line(&self.text[end..start]);
             let ours = open > 0
-                || close_by && self.indent(start) > level
+                || close_by && indent(self.text, start) > level
                 || close_by && matches!(word, "except" | "because")
                 || line.starts_with([']', ',', ')']);
             if !ours || complaint::is_statement_word(word) || line.starts_with('}') {
@@ -109,11 +106,11 @@ impl Tree<'_> {
             *items = ahead;
         }
     }
+}
 
-    /// How many characters stand before `at` on its line.
-    fn indent(&self, at: usize) -> usize {
-        at - self.text[..at].rfind('\n').map_or(0, |newline| newline + 1)
-    }
+/// How many bytes stand before `at` on its line.
+fn indent(text: &str, at: usize) -> usize {
+    at - text[..at].rfind('\n').map_or(0, |newline| newline + 1)
 }
 
 /// Whether a line without anything on it stands between two places.
