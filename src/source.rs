@@ -124,6 +124,16 @@ impl std::fmt::Display for Location {
     }
 }
 
+/// Whether a character hides, reorders or breaks what a reader sees: the bidirectional controls (Unicode UAX #9 §2), line
+/// and paragraph separators, no-break spaces, and control characters but for the tab and the ends of lines.
+pub fn hides(character: char) -> bool {
+    matches!(character,
+        '\u{0}'..='\u{8}' | '\u{B}'..='\u{C}' | '\u{E}'..='\u{1F}' | '\u{7F}'..='\u{9F}'
+        | '\u{A0}' | '\u{202F}' | '\u{2007}' | '\u{2060}' | '\u{FEFF}'
+        | '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}'
+        | '\u{2028}' | '\u{2029}')
+}
+
 /// Texts are limited to 4 GiB by whoever reads them; past that, positions saturate instead of wrapping.
 fn offset(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)

@@ -1,7 +1,7 @@
 //! Diagnostics for people, by miette: the one file that knows it.
 
 use super::{Diagnostic, Label, Level};
-use crate::source::{SourceId, Sources};
+use crate::source::{SourceId, Sources, hides};
 use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, Severity, SourceCode};
 
 /// How it may look.
@@ -20,16 +20,28 @@ pub fn render(diagnostic: &Diagnostic, sources: &Sources, style: Style) -> Strin
     let mut text = String::new();
     // Writing into a string does not fail, and a label outside its text would be our own mistake: say what we can.
     if handler.render_report(&mut text, &report).is_err() {
-        text.push_str(&diagnostic.message);
+        text.push_str(&visible(&diagnostic.message));
         text.push('\n');
     }
     text
 }
 
+/// The text with a mark for each character that a terminal would hide, reorder or obey: what is said about a text must
+/// not be rewritten by it. Marks are as long as what they stand for, so that spans still fit.
+fn visible(text: &str) -> String {
+    let mark = |character: char| match character.len_utf8() {
+        _ if !hides(character) => character,
+        1 => '?',
+        2 => '\u{A4}',
+        _ => '\u{FFFD}',
+    };
+    text.chars().map(mark).collect()
+}
+
 /// What miette wants to see: one source with its labels, and further ones as related reports.
 struct Report<'a> {
     diagnostic: Option<&'a Diagnostic>,
-    message: &'a str,
+    message: String,
     source: Option<NamedSource<String>>,
     labels: Vec<&'a Label>,
     related: Vec<Report<'a>>,
@@ -47,7 +59,7 @@ impl<'a> Report<'a> {
         let mut parts = files.iter().map(|file| {
             let labels = diagnostic.labels.iter().filter(|label| label.span.source == *file).collect();
             let source = sources.get(*file);
-            (NamedSource::new(source.name(), source.text().to_owned()), labels)
+            (NamedSource::new(visible(source.name()), visible(source.text())), labels)
         });
         let (source, labels) = match parts.next() {
             Some((source, labels)) => (Some(source), labels),
@@ -56,31 +68,32 @@ impl<'a> Report<'a> {
         let related = parts
             .map(|(source, labels)| Report {
                 diagnostic: None,
-                message: "see also",
+                message: "see also".to_owned(),
                 source: Some(source),
                 labels,
                 related: Vec::new(),
                 help: None,
             })
             .collect();
-        let help = match (&diagnostic.witness, &diagnostic.help) {
+        let witness = diagnostic.witness.as_deref().map(visible);
+        let help = match (&witness, &diagnostic.help.as_deref().map(visible)) {
             (Some(witness), Some(help)) => Some(format!("for example: {witness}\n{help}")),
             (Some(witness), None) => Some(format!("for example: {witness}")),
             (None, help) => help.clone(),
         };
-        Report { diagnostic: Some(diagnostic), message: &diagnostic.message, source, labels, related, help }
+        Report { diagnostic: Some(diagnostic), message: visible(&diagnostic.message), source, labels, related, help }
     }
 }
 
 impl std::fmt::Debug for Report<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.message)
+        f.write_str(&self.message)
     }
 }
 
 impl std::fmt::Display for Report<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.message)
+        f.write_str(&self.message)
     }
 }
 
@@ -109,7 +122,7 @@ impl miette::Diagnostic for Report<'_> {
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
         let spans = self.labels.iter().map(|label| {
-            let text = (!label.text.is_empty()).then(|| label.text.clone());
+            let text = (!label.text.is_empty()).then(|| visible(&label.text));
             LabeledSpan::new_with_span(text, label.span.range())
         });
         Some(Box::new(spans))

@@ -2,17 +2,7 @@
 
 use super::codes;
 use crate::diagnostic::Diagnostic;
-use crate::source::{SourceId, Span};
-
-/// Whether a character hides, reorders or breaks what a reader sees: the bidirectional controls (Unicode UAX #9 §2), line
-/// and paragraph separators, no-break spaces, and control characters but for the tab and the ends of lines.
-fn hides(character: char) -> bool {
-    matches!(character,
-        '\u{0}'..='\u{8}' | '\u{B}'..='\u{C}' | '\u{E}'..='\u{1F}' | '\u{7F}'..='\u{9F}'
-        | '\u{A0}' | '\u{202F}' | '\u{2007}' | '\u{2060}' | '\u{FEFF}'
-        | '\u{61C}' | '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}'
-        | '\u{2028}' | '\u{2029}')
-}
+use crate::source::{SourceId, Span, hides};
 
 /// The character by its number, which can be shown.
 pub(super) fn describe(character: char) -> String {
