@@ -55,7 +55,11 @@ pub fn parse(sources: &Sources, source: SourceId) -> (ast::File, Vec<Diagnostic>
 }
 
 /// The shapes a target's text spells when a target of `kind` is wanted: what [`parse`] does for rules, here for the
-/// targets of a `let`, whose kind is known only where they are used.
+/// targets of a `let`, whose kind is known only where they are used, and for the lines of a list's file.
+///
+/// What depends on the statement that uses them is the caller's to refuse, as [`parse`] does for rules: an address
+/// without ports in an `allow`, ports in an `except`, a drive outside of `on windows`, an abstract socket under another
+/// verb than `socket`, and more than 64 patterns in one `except`.
 ///
 /// # Errors
 /// The diagnostics that the text deserves as a target of that kind, all at `span`.

@@ -124,7 +124,8 @@ pub struct Limit {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     pub span: Span,
-    /// The token without quotes, escapes kept; with `exact`/`below` before it if they stand there.
+    /// The token without quotes, escapes kept; with `exact`/`below` before it if they stand there, and ` or ` between the
+    /// tokens of `$env.X or TARGET`.
     pub text: String,
     /// One for each expansion of its braces. Empty in a `let`, whose kind is not known: see [`super::shapes`].
     pub shapes: Vec<Shape>,

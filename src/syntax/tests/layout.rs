@@ -14,7 +14,7 @@ fn formatted(text: &str) -> String {
 }
 
 /// The tree with every span alike, so that two layouts of one policy are equal.
-pub(super) fn without_spans(mut file: File) -> File {
+fn without_spans(mut file: File) -> File {
     let mut sources = Sources::default();
     let nowhere = Span::new(sources.add("", ""), 0..0);
     file.statements.iter_mut().for_each(|statement| erase_statement(statement, nowhere));
@@ -127,7 +127,7 @@ fn comments(text: &str) -> Vec<String> {
 }
 
 /// The invariants of one text.
-fn holds(text: &str) {
+pub(super) fn holds(text: &str) {
     let (before, diagnostics) = read(text);
     assert_eq!(said(&diagnostics), [] as [String; 0], "{text}");
     let once = formatted(text);

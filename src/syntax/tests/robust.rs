@@ -20,9 +20,8 @@ fn survives(text: &str) {
         }
     }
     let id = sources.add("again", text);
-    if let Ok(once) = format(&sources, id) {
-        let again = sources.add("once", once.clone());
-        assert_eq!(format(&sources, again).unwrap_or_else(|d| panic!("{:?} of {text:?}", said(&d))), once, "{text:?}");
+    if format(&sources, id).is_ok() {
+        super::layout::holds(text);
     }
     let span = Span::new(id, 0..text.len());
     for kind in [Kind::Path, Kind::Peer, Kind::Address, Kind::Variable, Kind::Service] {
