@@ -100,6 +100,10 @@ pub(super) fn about(region: &str) -> Complaint {
         && word != "on"
         && region[at..open].chars().all(|c| !c.is_whitespace())
     {
+        let alone = region[open + 1..].lines().next().unwrap_or_default().trim().is_empty();
+        if alone {
+            return complain("a list stands in braces".to_owned(), "write `[` and `]` around a list".to_owned());
+        }
         return Complaint {
             fault: Fault::new(&codes::SYNTAX, "this `{` is not closed", "write `}` after the last of its alternatives")
                 .label("opened here"),

@@ -16,8 +16,13 @@ impl Tree<'_> {
             self.block.as_ref().is_some_and(|block| !self.text[block.head.range().end..start].contains('\n'));
         let line = item.as_str().trim_end();
         let scan = complaint::scan(line);
-        let end = if scan.opens_block || beside_head { item.as_span().end() } else { self.rest(item, items) };
         let word = complaint::first_word(line);
+        // A `{` behind another statement is a list in the wrong brackets.
+        let head = scan.opens_block && (word == "on" || !complaint::is_statement_word(word));
+        let mut end = if head || beside_head { item.as_span().end() } else { self.rest(item, items) };
+        if scan.opens_block && !head {
+            end = self.wrong_bracket(start, end, items);
+        }
         let first = !std::mem::replace(&mut self.begun, true);
         if first || word == "srt" {
             // It may have been the version: one message is enough.
@@ -46,7 +51,7 @@ impl Tree<'_> {
         }
 
         let level = indent(self.text, start);
-        if scan.opens_block {
+        if head {
             if let Some(block) = self.block.take() {
                 self.unclosed(&block);
             }
@@ -68,6 +73,25 @@ impl Tree<'_> {
                 }
             }
         }
+    }
+
+    /// Steps over the `}` of a list that was written in braces at `start`. Returns the end.
+    fn wrong_bracket<'t>(
+        &self,
+        start: usize,
+        end: usize,
+        items: &mut (impl Iterator<Item = Pair<'t>> + Clone),
+    ) -> usize {
+        let level = indent(self.text, start);
+        let inside = self.block.as_ref().is_none_or(|block| level > indent(self.text, block.head.range().start));
+        let mut ahead = items.clone();
+        let next = ahead.find(|next| next.as_rule() != Rule::comment).filter(|next| next.as_rule() == Rule::close);
+        let Some(brace) = next.map(|next| next.as_span().start()) else { return end };
+        if !inside || indent(self.text, brace) != level {
+            return end;
+        }
+        *items = ahead;
+        brace + 1
     }
 
     /// Takes the statement at `span` out of the tree again.
