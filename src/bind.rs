@@ -11,7 +11,6 @@ mod place;
 mod private;
 #[cfg(test)]
 mod tests;
-mod track;
 mod variable;
 mod walk;
 

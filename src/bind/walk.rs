@@ -7,12 +7,11 @@
 use super::codes::{UNANCHORED_GLOB, UNLISTED_DIRECTORY};
 use super::link::Links;
 use super::private::Private;
-use super::track::{Patterns, State};
 use crate::diagnostic::{Diagnostic, Level};
 use crate::host::Host;
 use crate::ir::{Policy, Rule, RuleId, Subject};
-use crate::sets::path::{AbsPath, Pattern, Start};
-use crate::vocabulary::{Effect, Verb};
+use crate::sets::path::{AbsPath, Matcher, PathSet, Pattern, Start, State};
+use crate::vocabulary::{Effect, Reach, Verb};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
@@ -46,10 +45,10 @@ pub(super) fn walk_at_most(
 ) -> Found {
     let regions = Regions::new(policy);
     let globs = globs(policy);
-    let patterns = Patterns(globs.iter().map(|glob| glob.pattern).collect());
     let mut walker = Walker {
         host,
-        patterns,
+        classes: Class::ALL.iter().map(|class| Followed::new(*class, &globs)).collect(),
+        globs: &globs,
         own: |place: &AbsPath| links.is_own(place) || private.hides(place),
         closed: closed_mounts(policy, host),
         starts: BTreeMap::new(),
@@ -58,7 +57,7 @@ pub(super) fn walk_at_most(
         unlisted: Vec::new(),
         left: limit,
     };
-    for (number, glob) in (0..).zip(&globs) {
+    for (number, glob) in globs.iter().enumerate() {
         let prefix = glob.pattern.literal_prefix();
         for region in regions.starts(glob, &prefix) {
             if region.segments.is_empty() {
@@ -69,8 +68,7 @@ pub(super) fn walk_at_most(
     }
     if let Err(TooMany(number)) = walker.run() {
         let message = format!("more than {limit} names would have to be looked at to hold the patterns of this policy");
-        let mut diagnostic =
-            Diagnostic::new(&UNANCHORED_GLOB, message).label(globs[number as usize].rule.span, "one of them");
+        let mut diagnostic = Diagnostic::new(&UNANCHORED_GLOB, message).label(globs[number].rule.span, "one of them");
         diagnostic.level = Level::Error;
         diagnostics.push(diagnostic.help("anchor the patterns, as in `$WORKSPACE/**/.env`"));
     }
@@ -79,11 +77,11 @@ pub(super) fn walk_at_most(
     {
         let others = if count > 1 { format!(" and {} more", count - 1) } else { String::new() };
         let message = format!("`{}`{others} could not be listed, and patterns don't hold for what is below", first.0);
-        let span = globs[first.1 as usize].rule.span;
+        let span = globs[first.1].rule.span;
         let diagnostic = Diagnostic::new(&UNLISTED_DIRECTORY, message).label(span, "looked for there");
         diagnostics.push(diagnostic.help("make it readable for you, or deny it as a whole"));
     }
-    let expansions = walker.found.into_iter().map(|(number, place)| (globs[number as usize].id, place));
+    let expansions = walker.found.into_iter().map(|(number, place)| (globs[number].id, place));
     let expansions: BTreeSet<_> = expansions.collect();
     Found { expansions: expansions.into_iter().collect() }
 }
@@ -95,6 +93,37 @@ struct Glob<'a> {
     pattern: &'a Pattern,
     /// Else one of the rule's `except`.
     included: bool,
+}
+
+/// Patterns that are looked for in the same places, and so followed together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Class {
+    /// What an allow grants.
+    Grant,
+    /// What an allow's `except` takes out of it.
+    Except,
+    Read,
+    Write,
+    Exec,
+    Socket,
+}
+
+impl Class {
+    const ALL: [Class; 6] = [Class::Grant, Class::Except, Class::Read, Class::Write, Class::Exec, Class::Socket];
+}
+
+impl Glob<'_> {
+    fn class(&self) -> Class {
+        match (self.rule.effect, self.included, self.rule.verb) {
+            (Effect::Allow, true, _) => Class::Grant,
+            (Effect::Allow, false, _) => Class::Except,
+            (_, _, Verb::Write) => Class::Write,
+            (_, _, Verb::Exec) => Class::Exec,
+            (_, _, Verb::Socket) => Class::Socket,
+            // A read that is denied denies writing and running as well, which are within what may be read.
+            _ => Class::Read,
+        }
+    }
 }
 
 fn globs(policy: &Policy) -> Vec<Glob<'_>> {
@@ -131,18 +160,17 @@ impl Regions {
     /// The places at or below a pattern's prefix from which it is looked for.
     fn starts(&self, glob: &Glob<'_>, prefix: &AbsPath) -> Vec<AbsPath> {
         let own;
-        let regions = match (glob.rule.effect, glob.included, glob.rule.verb) {
-            // What an allow grants is looked for wherever it says.
-            (Effect::Allow, true, _) => return vec![prefix.clone()],
-            (Effect::Allow, false, _) => {
+        let regions = match glob.class() {
+            // Looked for wherever it says.
+            Class::Grant => return vec![prefix.clone()],
+            Class::Except => {
                 own = outermost(prefixes(glob.rule));
                 &own
             }
-            (_, _, Verb::Write) => &self.write,
-            (_, _, Verb::Exec) => &self.exec,
-            (_, _, Verb::Socket) => &self.socket,
-            // A read that is denied denies writing and running as well, which are within what may be read.
-            _ => &self.read,
+            Class::Write => &self.write,
+            Class::Exec => &self.exec,
+            Class::Socket => &self.socket,
+            Class::Read => &self.read,
         };
         if regions.iter().any(|region| prefix.is_inside(region)) {
             return vec![prefix.clone()];
@@ -222,61 +250,131 @@ fn unanchored(glob: &Glob<'_>) -> Diagnostic {
     diagnostic.help(format!("say where it is, as in `$WORKSPACE/{tail}`"))
 }
 
+/// The patterns of one class, by number, and the matcher that follows their segments; what the reach of a pattern adds to
+/// what its segments match is not looked for.
+struct Followed {
+    class: Class,
+    numbers: Vec<usize>,
+    matcher: Matcher,
+}
+
+impl Followed {
+    fn new(class: Class, globs: &[Glob<'_>]) -> Self {
+        let numbers: Vec<usize> = (0..globs.len()).filter(|number| globs[*number].class() == class).collect();
+        let sets: Vec<PathSet> =
+            numbers.iter().map(|n| Pattern { reach: Reach::Exact, ..globs[*n].pattern.clone() }.into()).collect();
+        let matcher = Matcher::new(&sets);
+        Followed { class, numbers, matcher }
+    }
+}
+
+/// How far each class has got at a place; those that can match nothing from here on are left out.
+type States = Vec<(usize, State)>;
+
 struct Walker<'a, F> {
     host: &'a dyn Host,
-    patterns: Patterns<'a>,
+    classes: Vec<Followed>,
+    globs: &'a [Glob<'a>],
     own: F,
     closed: BTreeSet<AbsPath>,
-    /// Where patterns come in, with how far they have got there.
-    starts: BTreeMap<AbsPath, State>,
+    /// Where classes come in.
+    starts: BTreeMap<AbsPath, BTreeSet<usize>>,
     visited: BTreeSet<AbsPath>,
-    found: BTreeSet<(u32, AbsPath)>,
-    unlisted: Vec<(AbsPath, u32)>,
+    found: BTreeSet<(usize, AbsPath)>,
+    unlisted: Vec<(AbsPath, usize)>,
     left: usize,
 }
 
+/// A directory to be listed.
+struct Open {
+    /// How long the path of the one that holds it is.
+    depth: usize,
+    name: Option<Vec<u8>>,
+    states: States,
+    /// The patterns that have taken the whole tree it lies in.
+    taken: Vec<usize>,
+}
+
 /// The bound on names is reached, while looking for this pattern among others.
-struct TooMany(u32);
+struct TooMany(usize);
 
 impl<F: Fn(&AbsPath) -> bool> Walker<'_, F> {
     /// Lets a pattern come in at a place at or below its prefix.
-    fn start(&mut self, number: u32, prefix: &AbsPath, place: AbsPath) {
-        let mut state = self.patterns.start(number, prefix.segments.len());
-        let mut here = prefix.clone();
-        let mut matched = Vec::new();
-        for segment in place.below(prefix).unwrap_or_default() {
-            here = here.join(segment);
-            state = self.patterns.step(&state, segment, &mut matched);
-            if matched.pop().is_some() {
-                self.found.insert((number, here.clone()));
+    fn start(&mut self, number: usize, prefix: &AbsPath, place: AbsPath) {
+        // What lies between the two is not walked, but may be matched.
+        let between = place.segments.len() - prefix.segments.len();
+        let exact = Pattern { reach: Reach::Exact, ..self.globs[number].pattern.clone() };
+        for at in place.ancestors().skip(prefix.segments.len() + 1).take(between) {
+            if exact.contains(&at) {
+                self.found.insert((number, at));
             }
         }
-        if !state.is_dead() {
-            self.starts.entry(place).or_default().merge(&state);
+        let class = self.globs[number].class();
+        if let Some(class) = self.classes.iter().position(|followed| followed.class == class) {
+            self.starts.entry(place).or_default().insert(class);
         }
     }
 
     fn run(&mut self) -> Result<(), TooMany> {
-        for (place, state) in self.starts.clone() {
+        for place in self.starts.keys().cloned().collect::<Vec<_>>() {
             // Those inside an earlier one have been there, unless it was cut off on the way.
             if !self.visited.contains(&place) && !(self.own)(&place) {
-                self.tree(place, state)?;
+                self.tree(place)?;
             }
         }
         Ok(())
     }
 
-    fn tree(&mut self, root: AbsPath, state: State) -> Result<(), TooMany> {
+    /// Adds the classes that come in at a place.
+    fn arrive(&mut self, place: &AbsPath, states: &mut States) {
+        let Some(classes) = self.starts.get(place) else { return };
+        self.visited.insert(place.clone());
+        for class in classes {
+            if !states.iter().any(|(known, _)| known == class) {
+                let matcher = &mut self.classes[*class].matcher;
+                let state = matcher.at(place);
+                if !matcher.is_dead(state) {
+                    states.push((*class, state));
+                }
+            }
+        }
+    }
+
+    /// The states at a name below, and the patterns whose segments all are matched there.
+    fn step(&mut self, states: &States, name: &[u8], taken: &[usize], matched: &mut Vec<usize>) -> States {
+        let mut next = States::new();
+        for &(class, state) in states {
+            let Followed { numbers, matcher, .. } = &mut self.classes[class];
+            let state = matcher.step(state, name);
+            let fresh = |set: &u32| !taken.contains(&numbers[*set as usize]);
+            matched.extend(matcher.accepting(state).iter().filter(|set| fresh(set)).map(|set| numbers[*set as usize]));
+            if matcher.live(state).iter().any(fresh) {
+                next.push((class, state));
+            }
+        }
+        next
+    }
+
+    /// One of the patterns that are looked for.
+    fn one_of(&self, states: &States) -> usize {
+        let first = states.first().and_then(|(class, state)| {
+            let followed = &self.classes[*class];
+            followed.matcher.live(*state).first().map(|set| followed.numbers[*set as usize])
+        });
+        first.unwrap_or_default()
+    }
+
+    fn tree(&mut self, root: AbsPath) -> Result<(), TooMany> {
         let mut place = root;
         let depth = place.segments.len();
-        let mut open: Vec<(usize, Option<Vec<u8>>, State)> = vec![(depth, None, state)];
+        let mut open = vec![Open { depth, name: None, states: States::new(), taken: Vec::new() }];
         let mut matched = Vec::new();
-        while let Some((depth, name, mut state)) = open.pop() {
+        while let Some(Open { depth, name, mut states, taken }) = open.pop() {
             place.segments.truncate(depth);
             place.segments.extend(name);
-            if let Some(more) = self.starts.get(&place) {
-                state.merge(more);
-                self.visited.insert(place.clone());
+            self.arrive(&place, &mut states);
+            if states.is_empty() {
+                continue;
             }
             let entries = match self.host.list(&place) {
                 Ok(entries) => entries,
@@ -285,31 +383,33 @@ impl<F: Fn(&AbsPath) -> bool> Walker<'_, F> {
                     continue;
                 }
                 Err(_) => {
-                    self.unlisted.push((place.clone(), state.first()));
+                    self.unlisted.push((place.clone(), self.one_of(&states)));
                     continue;
                 }
             };
             let depth = place.segments.len();
             for (name, directory) in entries {
-                self.left = self.left.checked_sub(1).ok_or_else(|| TooMany(state.first()))?;
+                self.left = self.left.checked_sub(1).ok_or_else(|| TooMany(self.one_of(&states)))?;
                 matched.clear();
-                let next = self.patterns.step(&state, &name, &mut matched);
-                if matched.is_empty() && (!directory || next.is_dead()) {
+                let next = self.step(&states, &name, &taken, &mut matched);
+                if matched.is_empty() && (!directory || next.is_empty()) {
                     continue;
                 }
                 place.segments.push(name);
                 let own = (self.own)(&place);
-                for number in matched.drain(..) {
-                    if !own {
-                        self.found.insert((number, place.clone()));
+                let mut taken = taken.clone();
+                for number in matched.drain(..).filter(|_| !own) {
+                    self.found.insert((number, place.clone()));
+                    if self.globs[number].pattern.reach == Reach::Tree {
+                        taken.push(number);
                     }
                 }
                 // A place where patterns come in is reached from above only if something is still looked for on the way;
                 // else it is walked by itself.
-                let enter = directory && !next.is_dead() && !own && !self.closed.contains(&place);
+                let enter = directory && !next.is_empty() && !own && !self.closed.contains(&place);
                 let name = place.segments.pop();
                 if enter {
-                    open.push((depth, name, next));
+                    open.push(Open { depth, name, states: next, taken });
                 }
             }
         }
