@@ -221,3 +221,67 @@ fn home_of_user() -> Option<PathBuf> {
         (!home.is_empty()).then(|| PathBuf::from(OsStr::from_bytes(home)))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
+    use super::{Host, Machine, NodeKind, read_policy};
+    use crate::sets::path::AbsPath;
+    use std::collections::BTreeMap;
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::path::Path;
+
+    fn path(path: &Path) -> AbsPath {
+        AbsPath::parse(path.as_os_str().as_encoded_bytes()).unwrap()
+    }
+
+    #[test]
+    fn shows_what_is_there() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(directory.path()).unwrap();
+        fs::create_dir(root.join("d")).unwrap();
+        fs::write(root.join("d/f"), "x").unwrap();
+        symlink("d/../d", root.join("l")).unwrap();
+        let machine = Machine::look(Some(&root.join("l")), BTreeMap::from([("x".to_owned(), "y".to_owned())])).unwrap();
+        assert_eq!(machine.variable("WORKSPACE").as_deref(), root.join("d").to_str(), "by its real name");
+        assert_eq!(machine.variable("x").as_deref(), Some("y"));
+        assert_eq!(machine.variable("nothing"), None);
+        assert_eq!(machine.variable("env.SRT_TEST_THAT_NOBODY_SETS"), None);
+        let root = path(&root);
+        let kind = |name: &str| machine.node(&root.join(name)).unwrap().map(|node| node.kind);
+        assert_eq!((kind("d"), kind("l"), kind("n")), (Some(NodeKind::Directory), Some(NodeKind::Link), None));
+        assert_eq!(machine.node(&root.join("d").join("f").join("below a file")).unwrap(), None);
+        assert_eq!(machine.read_link(&root.join("l")).unwrap(), b"d/../d");
+        let mut names = machine.list(&root).unwrap();
+        names.sort();
+        assert_eq!(names, [(b"d".to_vec(), true), (b"l".to_vec(), false)], "a link to a directory is none");
+        if cfg!(target_os = "linux") {
+            assert!(machine.mounts().iter().any(|mount| mount.at == AbsPath::root()), "{:?}", machine.mounts());
+        }
+        assert!(Machine::look(Some(Path::new("/nowhere/at/all")), BTreeMap::new()).is_err());
+    }
+
+    #[test]
+    fn a_policy_that_others_may_change_is_told_apart() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
+        let file = root.join("a.policy");
+        fs::write(&file, "srt 1\n").unwrap();
+        let others = |file: u32, directory: u32| {
+            fs::set_permissions(root.join("a.policy"), Permissions::from_mode(file)).unwrap();
+            fs::set_permissions(root, Permissions::from_mode(directory)).unwrap();
+            read_policy(file_name(root).as_str()).unwrap().writable_by_others
+        };
+        fn file_name(root: &Path) -> String {
+            root.join("a.policy").to_str().unwrap().to_owned()
+        }
+        assert!(!others(0o644, 0o755));
+        assert!(others(0o646, 0o755));
+        assert!(others(0o644, 0o777), "they can put another file there");
+        assert!(!others(0o644, 0o1777), "the sticky bit keeps them from it");
+        assert!(read_policy("/nowhere/a.policy").is_err());
+        fs::write(&file, [0xff, 0xfe]).unwrap();
+        assert_eq!(read_policy(file.to_str().unwrap()).unwrap_err().kind(), std::io::ErrorKind::InvalidData);
+    }
+}
