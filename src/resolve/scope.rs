@@ -107,9 +107,12 @@ impl<'a> Scope<'a> {
     fn mention_all<'b>(&mut self, targets: impl Iterator<Item = &'b ast::Target>) {
         for target in targets {
             // By the text: a name that is a part of a longer one keeps a let from being reported, which does no harm.
-            for name in self.lets.keys() {
-                if target.text.contains(&format!("${name}")) {
-                    self.used.insert((*name).to_owned());
+            let named = |name: &&str| target.text.contains(&format!("${name}"));
+            for name in self.lets.keys().copied().filter(named).collect::<Vec<_>>() {
+                if self.used.insert(name.to_owned())
+                    && let Some((ast::LetValue::Targets(inner), _)) = self.lets.get(name)
+                {
+                    self.mention_all(inner.iter());
                 }
             }
         }

@@ -223,7 +223,7 @@ within "../ceiling.policy"
 
 #[test]
 fn on_blocks_count_on_their_systems() {
-    let text = "srt 1\ndefault read deny\nlet mac = /Applications\non macos { allow read $mac }\non linux, windows { allow read /x }\n";
+    let text = "srt 1\ndefault read deny\nlet apps = /Applications\nlet mac = [$apps]\non macos { allow read $mac }\non linux, windows { allow read /x }\n";
     let rules = |system| with(&[("a.policy", text)], system, &[]).rules();
     assert_eq!(rules(System::Linux), ["allow read /x"]);
     assert_eq!(rules(System::Macos), ["allow read /Applications"]);
