@@ -216,21 +216,21 @@ fn hosts(
     vec![Subject::Peers(PeerSet { endpoint, tcp, udp, ports })]
 }
 
-/// The union of blocks, each an address and the length of its prefix; host bits are dropped (the grammar has refused
-/// them).
+/// The union of blocks, each an address and the length of its prefix.
 pub(super) fn blocks(blocks: &[(IpAddr, u8)]) -> AddressSet {
-    blocks
-        .iter()
-        .map(|(address, prefix)| {
-            let whole = match address {
-                IpAddr::V4(_) => *prefix >= 32,
-                IpAddr::V6(_) => *prefix >= 128,
-            };
-            let network =
-                || parse_network(&format!("{address}/{prefix}")).unwrap_or_else(|_| AddressSet::from(*address));
-            if whole { AddressSet::from(*address) } else { network() }
-        })
-        .collect()
+    let block = |(address, prefix): &(IpAddr, u8)| {
+        // Bits past the prefix have been refused by the grammar; were they not, the block is meant.
+        let network = match address {
+            IpAddr::V4(v4) => {
+                IpAddr::from(Ipv4Addr::from_bits(v4.to_bits() & !u32::MAX.checked_shr((*prefix).into()).unwrap_or(0)))
+            }
+            IpAddr::V6(v6) => {
+                IpAddr::from(Ipv6Addr::from_bits(v6.to_bits() & !u128::MAX.checked_shr((*prefix).into()).unwrap_or(0)))
+            }
+        };
+        parse_network(&format!("{network}/{prefix}")).unwrap_or_else(|_| AddressSet::from(*address))
+    };
+    blocks.iter().map(block).collect()
 }
 
 fn addresses(
