@@ -17,7 +17,8 @@ pub struct Facts {
     /// The nodes that rules name: literal targets, links resolved, and what globs expanded to. A path that rules name
     /// and that is not here does not exist.
     pub nodes: BTreeMap<AbsPath, Node>,
-    /// What each rule's globs (its `except` included) expanded to.
+    /// What each rule's globs (its `except` included) expanded to: the nodes that a pattern's segments match, not what its
+    /// reach adds; inside a whole tree that a pattern has taken it is not looked for again.
     pub expansions: Vec<(RuleId, AbsPath)>,
     /// This machine's own addresses: special to a connection.
     pub own_addresses: Vec<IpAddr>,
