@@ -19,6 +19,8 @@ pub struct Matcher {
     globs: Vec<Glob>,
     states: Vec<Known>,
     ids: HashMap<Vec<Position>, State>,
+    /// The state at `/`, once it was asked for: every absolute path begins there.
+    root: Option<State>,
 }
 
 /// How far into the tree a [`Matcher`] is; means nothing to another matcher.
@@ -71,6 +73,7 @@ impl Matcher {
             globs: Vec::new(),
             states: Vec::new(),
             ids: HashMap::new(),
+            root: None,
         };
         let mut globs = HashMap::new();
         for (set, index) in sets.into_iter().zip(0..) {
@@ -113,6 +116,9 @@ impl Matcher {
 
     /// The state at a start.
     pub fn start(&mut self, at: &Start) -> State {
+        if let (Start::Root, Some(known)) = (at, self.root) {
+            return known;
+        }
         let mut positions = Vec::new();
         for (pattern, index) in self.patterns.iter().zip(0..) {
             if pattern.start == *at {
@@ -126,7 +132,11 @@ impl Matcher {
                 }
             }
         }
-        self.state(positions)
+        let state = self.state(positions);
+        if *at == Start::Root {
+            self.root = Some(state);
+        }
+        state
     }
 
     /// The state one segment below.
