@@ -18,6 +18,16 @@ pub(super) struct State {
     pub exec: bool,
 }
 
+impl State {
+    pub fn permits(self, verb: Verb) -> bool {
+        match verb {
+            Verb::Write => self.write,
+            Verb::Exec => self.exec,
+            _ => self.read,
+        }
+    }
+}
+
 pub(super) struct Judge<'a> {
     pub policy: &'a Policy,
     decider: Decider<'a>,
@@ -36,29 +46,22 @@ impl<'a> Judge<'a> {
 
     /// What `decide` says.
     pub fn verdict(&self, verb: Verb, path: &AbsPath) -> Verdict {
-        let path = path.clone();
-        self.decider.decide(&match verb {
-            Verb::Write => Access::Write(path),
-            Verb::Exec => Access::Exec(path),
-            _ => Access::Read(path),
-        })
+        self.decider.decide(&access(verb, path.clone()))
     }
 
     pub fn state(&self, path: &AbsPath) -> State {
         let read = self.verdict(Verb::Read, path);
-        if read.allowed {
-            let ask = |verb| self.verdict(verb, path).allowed;
-            return State { read: true, write: ask(Verb::Write), exec: ask(Verb::Exec) };
+        if !read.allowed && read.why != Why::Default {
+            return State { read: false, write: false, exec: false };
         }
-        if read.why == Why::Default {
-            for verb in [Verb::Write, Verb::Exec] {
-                let verdict = self.verdict(verb, path);
-                if verdict.allowed {
-                    self.report_blind(verb, path, &verdict);
-                }
+        let [write, exec] = [Verb::Write, Verb::Exec].map(|verb| {
+            let verdict = self.verdict(verb, path);
+            if verdict.allowed && !read.allowed {
+                self.report_blind(verb, path, &verdict);
             }
-        }
-        State { read: false, write: false, exec: false }
+            verdict.allowed && read.allowed
+        });
+        State { read: read.allowed, write, exec }
     }
 
     /// Whether the node itself may be read.
@@ -98,6 +101,14 @@ impl<'a> Judge<'a> {
     /// The allows that no target can hold, once every path was judged.
     pub fn errors(&self) -> Vec<Diagnostic> {
         self.blind.take().into_values().collect()
+    }
+}
+
+fn access(verb: Verb, path: AbsPath) -> Access {
+    match verb {
+        Verb::Write => Access::Write(path),
+        Verb::Exec => Access::Exec(path),
+        _ => Access::Read(path),
     }
 }
 

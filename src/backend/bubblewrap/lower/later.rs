@@ -13,7 +13,7 @@ use crate::diagnostic::Diagnostic;
 use crate::ir::{Origin, Rule, Subject};
 use crate::sets::glob::{Glob, Piece};
 use crate::sets::path::{AbsPath, Pattern, Segment, Start};
-use crate::vocabulary::{Effect, Reach};
+use crate::vocabulary::{Effect, Reach, Verb};
 
 /// So many made-up names are tried for a pattern in a place.
 const MOST: usize = 24;
@@ -28,7 +28,7 @@ pub(super) fn gaps(tree: &Tree, layout: &Layout, judge: &Judge<'_>) -> Vec<Diagn
             continue;
         }
         let takes_away = if rule.effect == Effect::Allow { &set.exclude } else { &set.include };
-        if let Some(found) = takes_away.iter().find_map(|pattern| search.looser(pattern)) {
+        if let Some(found) = takes_away.iter().find_map(|pattern| search.looser(rule.verb, pattern)) {
             match found {
                 Looser::Inside(witness) => gaps.push(later_names(rule, &witness)),
                 Looser::Outside(witness) => outside.push((rule, witness)),
@@ -45,7 +45,7 @@ pub(super) fn gaps(tree: &Tree, layout: &Layout, judge: &Judge<'_>) -> Vec<Diagn
         }
         if rule.effect == Effect::Allow
             && rule.origin != Origin::Std
-            && let Some(witness) = set.include.iter().find_map(|pattern| search.stricter(pattern))
+            && let Some(witness) = set.include.iter().find_map(|pattern| search.stricter(rule.verb, pattern))
         {
             gaps.push(not_granted(rule, &witness));
         }
@@ -120,42 +120,44 @@ fn writable_roots(tree: &Tree, layout: &Layout) -> Vec<AbsPath> {
 }
 
 impl Search<'_> {
-    fn looser(&self, pattern: &Pattern) -> Option<Looser> {
+    fn looser(&self, verb: Verb, pattern: &Pattern) -> Option<Looser> {
         if let Some(path) = pattern.as_literal() {
-            return self.is_missing(&path).then(|| self.first_looser(instances(pattern, &path, self.judge.fresh())))?;
+            return self
+                .is_missing(&path)
+                .then(|| self.first_looser(verb, instances(pattern, &path, self.judge.fresh())))?;
         }
         let inside = self.writable.iter().find_map(|root| {
-            let found = self.first_looser(instances(pattern, root, self.judge.fresh()));
+            let found = self.first_looser(verb, instances(pattern, root, self.judge.fresh()));
             found.filter(|found| matches!(found, Looser::Inside(_)))
         });
-        inside.or_else(|| self.first_looser(instances(pattern, &pattern.literal_prefix(), self.judge.fresh())))
+        inside.or_else(|| self.first_looser(verb, instances(pattern, &pattern.literal_prefix(), self.judge.fresh())))
     }
 
-    fn first_looser(&self, paths: Vec<AbsPath>) -> Option<Looser> {
+    fn first_looser(&self, verb: Verb, paths: Vec<AbsPath>) -> Option<Looser> {
         let mut outside = None;
         for path in paths {
             let Some((given, is_writable)) = self.given(&path) else { continue };
-            let said = self.judge.state(&path);
-            let more = (given.read && !said.read) || (given.write && !said.write) || (given.exec && !said.exec);
-            if more && is_writable {
+            if !given.permits(verb) || self.judge.verdict(verb, &path).allowed {
+                continue;
+            }
+            if is_writable {
                 return Some(Looser::Inside(path));
             }
-            if given.read && !said.read && outside.is_none() {
+            if outside.is_none() {
                 outside = Some(Looser::Outside(path));
             }
         }
         outside
     }
 
-    fn stricter(&self, pattern: &Pattern) -> Option<AbsPath> {
+    fn stricter(&self, verb: Verb, pattern: &Pattern) -> Option<AbsPath> {
         let from = pattern.literal_prefix();
         if pattern.is_literal() && !self.is_missing(&from) {
             return None;
         }
         instances(pattern, &from, self.judge.fresh()).into_iter().find(|path| {
             self.given(path).is_some_and(|(given, _)| {
-                let said = self.judge.state(path);
-                (said.read && !given.read) || (said.write && !given.write) || (said.exec && !given.exec)
+                !given.permits(verb) && self.judge.verdict(verb, path).allowed && self.judge.state(path).permits(verb)
             })
         })
     }

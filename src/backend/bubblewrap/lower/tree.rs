@@ -3,7 +3,7 @@
 use crate::ir::{Facts, Node, NodeKind, Policy, Rule, Subject};
 use crate::sets::path::{AbsPath, Pattern, Start};
 use crate::vocabulary::{Effect, Verb};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 /// A place that is the sandbox's own, whatever is there on the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +38,8 @@ pub(super) struct Point {
 pub(super) struct Tree {
     /// Parents before children; the root first.
     pub points: Vec<Point>,
-    at: HashMap<AbsPath, usize>,
+    /// By point: the points one segment below.
+    children: Vec<BTreeMap<Vec<u8>, usize>>,
 }
 
 /// Which verbs mounts are about.
@@ -66,8 +67,7 @@ impl Tree {
             link: None,
             place: None,
         };
-        let at = HashMap::from([(AbsPath::root(), 0)]);
-        let mut tree = Self { points: vec![root], at };
+        let mut tree = Self { points: vec![root], children: vec![BTreeMap::new()] };
         for (path, place) in [
             (segments(&["dev"]), Place::Devices),
             (segments(&["dev", "shm"]), Place::SharedMemory),
@@ -117,34 +117,34 @@ impl Tree {
     }
 
     fn insert(&mut self, facts: &Facts, path: &AbsPath) -> usize {
-        if let Some(at) = self.at.get(path) {
-            return *at;
-        }
-        let mut parent = 0;
-        for length in 1..=path.segments.len() {
+        let (mut at, known) = self.descend(path);
+        for length in known + 1..=path.segments.len() {
             let here = AbsPath { start: Start::Root, segments: path.segments[..length].to_vec() };
-            if let Some(at) = self.at.get(&here) {
-                parent = *at;
-                continue;
-            }
+            let next = self.points.len();
+            self.children[at].insert(path.segments[length - 1].clone(), next);
+            self.children.push(BTreeMap::new());
             let node = facts.nodes.get(&here).copied();
-            let at = self.points.len();
-            self.points.push(Point { path: here.clone(), parent, node, decides: false, link: None, place: None });
-            self.at.insert(here, at);
-            parent = at;
+            self.points.push(Point { path: here, parent: at, node, decides: false, link: None, place: None });
+            at = next;
         }
-        parent
+        at
     }
 
-    /// The point at a path, if it is one.
-    pub fn find(&self, path: &AbsPath) -> Option<usize> {
-        self.at.get(path).copied()
+    /// The deepest point at or above a path, and its depth.
+    fn descend(&self, path: &AbsPath) -> (usize, usize) {
+        let mut at = 0;
+        for (depth, segment) in path.segments.iter().enumerate() {
+            match self.children[at].get(segment) {
+                Some(next) => at = *next,
+                None => return (at, depth),
+            }
+        }
+        (at, path.segments.len())
     }
 
     /// The deepest point at or above a path.
     pub fn deepest(&self, path: &AbsPath) -> usize {
-        let above = |length| AbsPath { start: Start::Root, segments: path.segments[..length].to_vec() };
-        (0..=path.segments.len()).rev().find_map(|length| self.find(&above(length))).unwrap_or(0)
+        self.descend(path).0
     }
 
     /// Indices in the order in which mounts are made: by path, a directory before what is in it.

@@ -67,6 +67,9 @@ fn says(bound: &BoundPolicy, access: &Access) -> bool {
 
 fn compare(bound: &BoundPolicy, listing: &Listing, lowered: &Lowered) -> Result<(), TestCaseError> {
     let simulation = Simulation::new(&lowered.plan);
+    let landlock = lowered.plan.landlock.as_ref().unwrap();
+    let within =
+        |list: &[Vec<u8>], path: &AbsPath| list.iter().any(|place| path.is_inside(&AbsPath::parse(place).unwrap()));
     let has = |code: &str| lowered.gaps.iter().any(|gap| gap.code.name == code);
     for path in listing.paths() {
         let node = listing.node(path).unwrap();
@@ -91,6 +94,8 @@ fn compare(bound: &BoundPolicy, listing: &Listing, lowered: &Lowered) -> Result<
             );
             continue;
         }
+        prop_assert!(!write || within(&landlock.write, path), "landlock forbids writing {path}: {landlock:?}");
+        prop_assert!(!exec || within(&landlock.exec, path), "landlock forbids running {path}: {landlock:?}");
         prop_assert_eq!((read, write, exec), (may_read, may_write, may_exec), "{} {:#?}", path, shown);
     }
     Ok(())
