@@ -167,6 +167,10 @@ impl Supervisor {
             let sent = matches!(information.ssi_code, libc::SI_USER | libc::SI_QUEUE | libc::SI_TKILL);
             let ends = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT].contains(&number);
             if !self.ready && ends {
+                // It may have been said already, and not been heard.
+                self.hear_stale();
+            }
+            if !self.ready && ends {
                 self.given_up = Some(number);
                 self.kill();
             } else if sent {
@@ -188,6 +192,7 @@ impl Supervisor {
         }
     }
 
+    /// The same, but for stops, which are over or come again.
     fn hear_stale(&mut self) {
         while let Some(report) = self.receive() {
             self.take(report);
