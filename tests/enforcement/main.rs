@@ -9,8 +9,10 @@ mod attacks;
 mod faults;
 mod files;
 mod limits;
+mod places;
 mod processes;
 mod programs;
 mod sandbox;
 #[path = "../support.rs"]
 mod support;
+mod terminal;

@@ -154,13 +154,16 @@ impl Supervisor {
         Ok(gone)
     }
 
-    fn pass_signals(&mut self) {
+    /// Whether we were stopped and continued meanwhile.
+    fn pass_signals(&mut self) -> bool {
+        let mut continued = false;
         while let Ok(Some(information)) = self.signals.file.read_signal() {
             let Ok(number) = i32::try_from(information.ssi_signo) else { continue };
             if number == Signal::SIGCONT as i32 {
                 // We were stopped, and what was reported before is over: the command goes on with us.
                 self.hear_stale();
                 let _ = self.started.control.forward(number);
+                continued = true;
                 continue;
             }
             // What the terminal generates, the command gets from the terminal: it must not arrive twice.
@@ -177,17 +180,19 @@ impl Supervisor {
                 let _ = self.started.control.forward(number);
             }
         }
+        continued
     }
 
     /// Takes in what came from inside.
     fn hear(&mut self) {
         while let Some(report) = self.receive() {
-            if let Report::Stopped(_) = report {
-                // Stopped by itself: whoever started us shall see that, and continue us.
+            if !matches!(report, Report::Stopped(_)) {
+                self.take(report);
+            } else if !self.pass_signals() {
+                // Stopped by itself, and not together with us by the terminal (then we have been continued by now):
+                // whoever started us shall see that, and continue us.
                 let _ = nix::sys::signal::raise(Signal::SIGSTOP);
                 self.pass_signals();
-            } else {
-                self.take(report);
             }
         }
     }

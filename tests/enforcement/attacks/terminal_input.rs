@@ -19,7 +19,8 @@ print('done')
 #[test]
 fn nothing_is_typed_into_the_terminal() {
     for user in users() {
-        let (process, _plan) = Run::python(ATTACK).as_user_of(user).process();
+        let (mut process, _plan) = Run::python(ATTACK).as_user_of(user).process();
+        process.stdin(std::process::Stdio::inherit());
         let mut session = rexpect::session::spawn_command(process, Some(20_000)).unwrap();
         let said = session.exp_string("done").unwrap();
         assert_eq!(said.matches("errno 1\r").count(), 3, "{said}");
