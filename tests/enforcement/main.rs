@@ -9,6 +9,7 @@ mod attacks;
 mod faults;
 mod files;
 mod limits;
+mod network;
 mod places;
 mod processes;
 mod programs;

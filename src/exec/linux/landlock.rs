@@ -39,6 +39,31 @@ const CHANGE: u64 =
 /// Rights that make sense on something that is no directory.
 const ON_FILES: u64 = EXECUTE | WRITE_FILE | TRUNCATE;
 
+/// Where a resolver's configuration, its modules and sockets are.
+const RESOLVER: [&str; 9] =
+    ["/etc", "/lib", "/lib64", "/usr/lib", "/usr/lib64", "/run", "/var/run", "/mnt/wsl", "/nix/store"];
+
+/// Gives up, for this process and every thread it starts from now on, all files but what looking up a name reads.
+/// A second wall around the proxy, which reads what is hostile: where the kernel has no Landlock there is none.
+pub fn keep_resolver_alone() -> Result<(), Errno> {
+    const READ: u64 = 1 << 2 | 1 << 3;
+    let Ok(abi) = kernel::landlock_abi() else { return Ok(()) };
+    let since = |from: u32, right: u64| if abi >= from { right } else { 0 };
+    let files = (CHANGE & !REFER & !TRUNCATE) | MAKE_CHAR | MAKE_BLOCK | EXECUTE | READ;
+    let ruleset = kernel::landlock_ruleset(abi, files | since(2, REFER) | since(3, TRUNCATE), 0)?;
+    let root = open_root()?;
+    for place in RESOLVER {
+        // A link leads to another of them; what is not there needs no allowing.
+        let Ok(place) = open(root.as_fd(), place.as_bytes()) else { continue };
+        let mode = fstat(&place)?.st_mode;
+        if SFlag::from_bits_truncate(mode & SFlag::S_IFMT.bits()) == SFlag::S_IFDIR {
+            kernel::landlock_allow(ruleset.as_fd(), place.as_fd(), READ | EXECUTE)?;
+        }
+    }
+    nix::sys::prctl::set_no_new_privs()?;
+    kernel::landlock_restrict(ruleset.as_fd())
+}
+
 /// Makes the ruleset, inside, from the places as the command sees them. `passed` are the descriptors it is given.
 pub fn prepare(plan: &Landlock, passed: &[RawFd]) -> Result<OwnedFd, Failure> {
     let abi = kernel::landlock_abi().unwrap_or(0);

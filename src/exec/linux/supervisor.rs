@@ -2,7 +2,7 @@
 
 use super::control::{Control, Failure, Report, Stage};
 use super::terminal::Terminal;
-use super::{Error, Exit, kernel};
+use super::{Error, Exit, kernel, landlock};
 use crate::event::Sink;
 use crate::proxy::{self, Rules};
 use nix::errno::Errno;
@@ -253,6 +253,7 @@ impl Supervisor {
     ) -> Result<Option<std::io::Error>, Error> {
         let act = "start the proxy";
         let failed = |source| Error::Setup { act: act.into(), source };
+        landlock::keep_resolver_alone().map_err(|errno| setup("give up files before the proxy is started", errno))?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
         runtime.block_on(async {
             let listener = std::net::TcpListener::from(listener);

@@ -1,0 +1,81 @@
+//! The command's own network: loopback, the proxy, and nothing else.
+
+use crate::sandbox::{Run, for_each_user, scratch};
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::process::{Command, Output};
+
+/// A server on the host's loopback that says `hello` to everybody.
+fn server() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let _ = stream.read(&mut [0; 4096]);
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\nConnection: close\r\n\r\nhello\n");
+        }
+    });
+    port
+}
+
+#[test]
+fn there_is_loopback_and_no_way_to_the_hosts() {
+    let port = server();
+    for_each_user(|user, _| {
+        let script = format!(
+            "
+import socket, threading
+server = socket.create_server(('127.0.0.1', 0))
+socket.create_connection(server.getsockname(), 2).close()
+for address in [('127.0.0.1', {port}), ('198.18.0.1', 3128), ('192.0.2.1', 80), ('::1', {port})]:
+    try:
+        socket.create_connection(address, 2)
+        print('connected', address)
+    except OSError as error:
+        print(error.errno)
+print(sorted(name for _, name in socket.if_nameindex()))
+"
+        );
+        // ECONNREFUSED on loopback, ENETUNREACH elsewhere.
+        let text = Run::python(&script).as_user_of(user).succeeds();
+        assert!(text.starts_with("111\n101\n101\n111\n['lo'"), "{text}");
+    });
+}
+
+/// A policy for real, through the program itself.
+fn srt(engine: &str, connect: &str, script: &str) -> Output {
+    let place = scratch(None);
+    let policy = place.path().join("x.policy");
+    let text = format!("srt 1\nuse std/system\ndefault read deny\nallow read $WORKSPACE\n{connect}\n");
+    std::fs::write(&policy, text).unwrap();
+    let workspace = place.path().join("workspace");
+    std::fs::create_dir(&workspace).unwrap();
+    let mut srt = Command::new(env!("CARGO_BIN_EXE_srt"));
+    srt.args(["run", "--engine", engine, "--policy"]).arg(&policy).args(["--", "sh", "-c", script]);
+    srt.current_dir(workspace).env("HOME", place.path().join("home")).output().unwrap()
+}
+
+#[test]
+fn the_proxy_reaches_what_is_allowed_and_nothing_else() {
+    let (port, other) = (server(), server());
+    for engine in ["native", "bwrap"] {
+        let script = format!(
+            "curl -sS http://127.0.0.1:{port}/; curl -sS -o /dev/null -w '%{{http_code}}\\n' http://127.0.0.1:{other}/; \
+             curl -sS --noproxy '*' http://127.0.0.1:{port}/ 2>/dev/null || echo no way"
+        );
+        let output = srt(engine, &format!("allow connect 127.0.0.1:{port}"), &script);
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "hello\n403\nno way\n", "{output:?}");
+    }
+}
+
+#[test]
+fn the_commands_status_and_time_limit_hold_beside_the_proxy() {
+    for engine in ["native", "bwrap"] {
+        let run =
+            |more: &str, script: &str| srt(engine, &format!("allow connect 127.0.0.1:1\n{more}"), script).status.code();
+        assert_eq!(run("", "exit 42"), Some(42));
+        assert_eq!(run("", "kill -TERM $$"), Some(143));
+        assert_eq!(run("limit time 300ms", "sleep 1000"), Some(124));
+    }
+}
