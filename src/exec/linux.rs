@@ -153,7 +153,7 @@ pub fn run(plan: &Plan, launch: Launch) -> Result<Exit, Error> {
         Engine::Bwrap => bwrap::start(plan, command, std::env::var_os("PATH"))?,
     };
     let time = plan.limits.time.map(Duration::from_millis);
-    supervisor::supervise(started, signals, time, proxied)
+    supervisor::supervise(started, signals, time, proxied.as_ref())
 }
 
 fn invalid(act: &str) -> Error {

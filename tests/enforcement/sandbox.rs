@@ -90,11 +90,11 @@ impl Run {
     }
 
     pub fn masked(mut self, path: &Path) -> Run {
-        let path = path.to_owned();
+        let place = bytes(path);
         self.plan.mounts.push(if path.is_dir() {
-            Mount::EmptyDirectory { path: bytes(&path), listable: false }
+            Mount::EmptyDirectory { path: place, listable: false }
         } else {
-            Mount::MaskFile { path: bytes(&path) }
+            Mount::MaskFile { path: place }
         });
         self
     }
@@ -110,6 +110,7 @@ impl Run {
         self
     }
 
+    #[allow(clippy::wrong_self_convention)]
     pub fn as_user_of(mut self, user: Option<u32>) -> Run {
         self.user = user;
         self
@@ -271,7 +272,7 @@ extern "C" fn before_main() {
         engine: if run_.bwrap { Engine::Bwrap } else { Engine::Native },
         command: run_.command.into_iter().map(OsString::from).collect(),
         environment: run_.environment.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
-        set: Default::default(),
+        set: std::collections::BTreeSet::default(),
         directory: run_.directory,
         keep: run_.keep,
         nest: false,

@@ -39,13 +39,10 @@ pub fn enter(plan: &Plan, size: Option<u64>) -> Result<(), Failure> {
         Errno::ENOSYS => Failure::setup("set mount attributes (Linux 5.12 or newer is needed)", errno),
         errno => Failure::setup("make the mounts private", errno),
     })?;
-    // Everything that is taken from the host is taken before anything is mounted.
-    let mut sources = Vec::with_capacity(plan.mounts.len());
-    for mount in &plan.mounts {
-        sources.push(source(host.as_fd(), mount)?);
-    }
     let mut tree = Tree::new(host.as_fd(), plan.root)?;
-    for (at, (mount, source)) in plan.mounts.iter().zip(sources).enumerate() {
+    for (at, mount) in plan.mounts.iter().enumerate() {
+        // What is mounted goes to the new tree alone: seen from `host`, the host's stays as it was.
+        let source = source(host.as_fd(), mount)?;
         tree.carry_out(mount, source, &plan.mounts[at + 1..], size)?;
     }
     tree.enter()
@@ -325,16 +322,8 @@ fn unescape(field: &[u8]) -> Vec<u8> {
     while let Some((&byte, after)) = rest.split_first() {
         let octal = (byte == b'\\').then(|| after.get(..3)).flatten();
         let value = octal.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok());
-        match value {
-            Some(value) => {
-                path.push(value);
-                rest = &after[3..];
-            }
-            None => {
-                path.push(byte);
-                rest = after;
-            }
-        }
+        path.push(value.unwrap_or(byte));
+        rest = if value.is_some() { &after[3..] } else { after };
     }
     path
 }
@@ -475,4 +464,21 @@ fn target(mount: &Mount) -> &[u8] {
 /// Whether `path` lies strictly below `directory`.
 fn is_below(path: &[u8], directory: &[u8]) -> bool {
     path.strip_prefix(directory).is_some_and(|rest| rest.starts_with(b"/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mount_tables_escapes() {
+        assert_eq!(unescape(br"/a\040b\134c\011"), b"/a b\\c\t");
+        assert_eq!(unescape(br"/a\0"), br"/a\0");
+    }
+
+    #[test]
+    fn below_is_by_whole_segments() {
+        assert!(is_below(b"/a/b", b"/a"));
+        assert!(!is_below(b"/ab", b"/a") && !is_below(b"/a", b"/a"));
+    }
 }

@@ -42,17 +42,17 @@ pub fn start(plan: &Plan, command: Command) -> Result<Started, Error> {
         }
         kernel::Cloned::Child => {
             drop(ours);
-            inside(plan, command, ids, theirs)
+            inside(plan, command, ids, &theirs)
         }
     }
 }
 
 /// pid 1. Never returns, and never unwinds into the copy of the parent's stack it stands on.
-fn inside(plan: &Plan, command: Command, ids: (u32, u32), control: Control) -> ! {
+fn inside(plan: &Plan, command: Command, ids: (u32, u32), control: &Control) -> ! {
     let set_up = || {
-        let failure = match prepare(plan, &command, ids, &control) {
+        let failure = match prepare(plan, &command, ids, control) {
             Ok(listener) => {
-                let Err(failure) = init::run(&control, command, listener);
+                let Err(failure) = init::run(control, command, listener);
                 failure
             }
             Err(failure) => failure,

@@ -81,7 +81,7 @@ pub fn supervise(
     started: Started,
     signals: Signals,
     time: Option<Duration>,
-    proxied: Option<(Arc<Rules>, Arc<dyn Sink>)>,
+    proxied: Option<&(Arc<Rules>, Arc<dyn Sink>)>,
 ) -> Result<Exit, Error> {
     let terminal = Terminal::remember();
     let mut supervisor = Supervisor {
@@ -101,7 +101,7 @@ pub fn supervise(
         if supervisor.ready && deadline.is_none() {
             deadline = time.and_then(|time| Instant::now().checked_add(time));
         }
-        if let (Some(listener), Some((rules, events))) = (supervisor.listener.take(), &proxied) {
+        if let (Some(listener), Some((rules, events))) = (supervisor.listener.take(), proxied) {
             proxy_failure = supervisor.serve(listener, deadline, rules.clone(), events.clone())?;
             break;
         }
