@@ -220,6 +220,15 @@ mod tests {
     }
 
     #[test]
+    fn every_host_and_address_can_be_allowed_in_words() {
+        let open = Setup::new().host(Allow, "*", ANY).net(Allow, "0.0.0.0/0", ANY).net(Allow, "[::]/0", ANY);
+        let gate = Gate::new(open.rules());
+        for address in ["192.0.2.7", "10.0.0.1", "127.0.0.1", "169.254.169.254", "2001:db8::7", "::1", "fe80::1"] {
+            assert_eq!(passed(&gate, "a.test", &[address]), Ok(vec![address.into()]), "{address}");
+        }
+    }
+
+    #[test]
     fn a_remedy_is_what_decide_agrees_to() {
         let remedy = |setup: Setup, authority: &str, address: &str| {
             let gate = Gate::new(setup.rules());

@@ -7,7 +7,7 @@ use crate::vocabulary::Effect::{Allow, Deny, Forbid};
 use tokio::net::TcpListener;
 
 #[tokio::test]
-async fn a_policy_without_connect_rules_allows_no_connection() {
+async fn no_connect_rule_means_no_network() {
     let at = unreachable().await;
     let proxy = Setup::new().name("a.test", &[&["127.0.0.1"]]).start().await;
     for uri in
@@ -121,7 +121,7 @@ async fn a_name_that_no_rule_allows_is_never_resolved() {
 }
 
 #[tokio::test]
-async fn names_match_at_label_boundaries_alone() {
+async fn a_suffix_ends_at_a_label() {
     let proxy = Setup::new().host(Allow, "*.example.test", ANY).start().await;
     for host in ["notexample.test", "example.test", "example.test.evil.test", "xexample.test", "a.example.testx"] {
         let answer = proxy.get(&format!("http://{host}/")).await;
@@ -142,7 +142,7 @@ async fn the_address_of_an_allowed_name_is_not_allowed_by_itself() {
 }
 
 #[tokio::test]
-async fn an_address_that_a_rule_names_is_reached() {
+async fn an_address_rule_opens_a_private_address() {
     let at = echo().await;
     let proxy = Setup::new().net(Allow, "127.0.0.1/32", port(at.port())).start().await;
     for host in ["127.0.0.1", "localhost", "LocalHost.", "app.localhost", "[::ffff:127.0.0.1]"] {
@@ -153,7 +153,7 @@ async fn an_address_that_a_rule_names_is_reached() {
 }
 
 #[tokio::test]
-async fn an_allowed_name_that_leads_to_a_special_address_is_refused() {
+async fn an_allowed_name_does_not_reach_a_special_address() {
     for address in ["127.0.0.1", "169.254.169.254", "0.0.0.0", "::1", "::ffff:127.0.0.1", "64:ff9b::7f00:1", "fe80::1"]
     {
         let at = unreachable().await;
@@ -187,7 +187,7 @@ async fn only_the_addresses_that_passed_are_dialled() {
 }
 
 #[tokio::test]
-async fn the_address_that_was_decided_is_the_one_that_is_dialled() {
+async fn the_decided_address_is_the_dialled_one() {
     // Whoever looked the name up again for dialling would reach the neighbour.
     let port = neighbours().await;
     let at = ([127, 0, 0, 1], port).into();
@@ -230,6 +230,25 @@ async fn each_request_of_a_connection_is_decided() {
         assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
     }
     assert_eq!(proxy.violations().len(), 3);
+}
+
+#[tokio::test]
+async fn a_relay_inside_reaches_no_more_than_the_policy() {
+    let at = echo().await;
+    let proxy = to(at).start().await;
+    let outer = proxy.at;
+    // What a command may start for itself: whoever speaks to it speaks to the proxy.
+    let relay = upstream(move |mut client| async move {
+        let mut onward = tokio::net::TcpStream::connect(outer).await.unwrap();
+        let _ = tokio::io::copy_bidirectional(&mut client.stream, &mut onward).await;
+    })
+    .await;
+    for (host, status) in [("a.test", "200 OK"), ("evil.test", "403 Forbidden")] {
+        let mut client = Client::over(tokio::net::TcpStream::connect(relay).await.unwrap());
+        client.send(format!("CONNECT {host}:{} HTTP/1.1\r\n\r\n", at.port())).await;
+        let answer = client.head().await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}\r\n")), "{answer}");
+    }
 }
 
 #[tokio::test]

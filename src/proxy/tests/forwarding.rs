@@ -14,7 +14,7 @@ async fn saying(bytes: &'static str) -> std::net::SocketAddr {
 }
 
 #[tokio::test]
-async fn the_host_field_is_the_uris_whatever_the_client_says() {
+async fn the_authority_and_the_host_header_must_agree() {
     let at = echo().await;
     let proxy = to(at).start().await;
     let port = at.port();

@@ -16,7 +16,7 @@ fn is_bad(answer: &str) -> bool {
 }
 
 #[tokio::test]
-async fn a_host_with_a_byte_that_others_cut_at_is_refused() {
+async fn a_host_with_odd_bytes_is_refused_before_matching() {
     let proxy = open().await;
     for host in [
         "evil.test\0.allowed.test",

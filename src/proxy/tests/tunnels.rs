@@ -56,7 +56,7 @@ async fn an_old_client_gets_its_tunnel() {
 }
 
 #[tokio::test]
-async fn what_the_client_sends_with_its_head_is_not_lost() {
+async fn bytes_after_the_head_are_tunnelled() {
     let (listener, proxy, authority) = listening().await;
     let mut client = proxy.client().await;
     client.send(format!("CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n\r\nearly bytes")).await;
