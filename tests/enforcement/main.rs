@@ -14,6 +14,7 @@ mod places;
 mod processes;
 mod programs;
 mod sandbox;
+mod shipped;
 #[path = "../support.rs"]
 mod support;
 mod terminal;

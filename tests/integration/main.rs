@@ -5,5 +5,6 @@
 mod architecture;
 mod cli;
 mod documents;
+mod faults_table;
 #[path = "../support.rs"]
 mod support;
