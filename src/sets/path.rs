@@ -46,6 +46,9 @@ pub struct Pattern {
 }
 
 /// The union of `include` less the union of `exclude`.
+///
+/// Where two sets are compared, the places of variables exist that one of them names: sets that name none are compared
+/// as they are on every machine.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct PathSet {
     pub include: Vec<Pattern>,
@@ -240,12 +243,14 @@ impl Pattern {
     /// Whether the pattern matches a path.
     pub fn contains(&self, path: &AbsPath) -> bool {
         if self.start != path.start {
-            // Only what starts at any depth reaches into places that are not known, see `Start`.
-            return match (&self.start, self.segments.split_first()) {
-                (Start::Root, None) => self.reach != Reach::Exact,
-                (Start::Root, Some((Segment::AnyDepth, _))) => self.descends(&self.segments, &path.segments),
-                _ => false,
-            };
+            // Only what starts at any depth reaches into places that are not known, see `Start`; they lie below the root.
+            let deep = self.segments.iter().take_while(|segment| **segment == Segment::AnyDepth).count();
+            return self.start == Start::Root
+                && if deep == self.segments.len() {
+                    deep > 0 || self.reach != Reach::Exact
+                } else {
+                    deep > 0 && self.descends(&self.segments, &path.segments)
+                };
         }
         self.descends(&self.segments, &path.segments)
     }

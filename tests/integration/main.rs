@@ -5,6 +5,8 @@
 mod architecture;
 mod cli;
 mod documents;
+mod mutants;
+mod semantics;
 mod faults_table;
 #[path = "../support.rs"]
 mod support;

@@ -125,10 +125,15 @@ impl Matcher {
                 positions.push((index, 0));
             } else if pattern.start == Start::Root {
                 // A place that is not known lies inside what starts at any depth, see `Start`.
-                match pattern.tokens.first() {
-                    Some(Token::Many) => positions.push((index, 0)),
-                    Some(Token::One) => positions.push((index, 1)),
-                    _ => {}
+                for (token, at) in pattern.tokens.iter().zip(0..) {
+                    match token {
+                        Token::Many => positions.push((index, at)),
+                        Token::One => positions.push((index, at + 1)),
+                        Token::Literal(_) | Token::Glob(_) => {}
+                    }
+                    if *token != Token::Many {
+                        break;
+                    }
                 }
             }
         }

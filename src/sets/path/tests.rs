@@ -110,6 +110,9 @@ fn what_a_pattern_matches() {
         ("/", &["/", "/a", "$W", "$W/a"], &[]),
         ("exact /", &["/"], &["/a", "$W"]),
         ("below /", &["/a", "$W", "$W/a"], &["/"]),
+        ("below /**", &["/a", "$W", "$W/a"], &["/"]),
+        ("exact /**", &["/a", "$W", "$W/a", "/"], &[]),
+        ("below /**/b", &["/b/a", "$W/b/a"], &["$W", "$W/b", "/b"]),
         ("/*", &["/a", "/a/b", "/.a"], &["/", "$W", "$W/a"]),
         ("$W/*.c", &["$W/a.c", "$W/a.c/d"], &["$W", "/a.c", "$V/a.c", "$W/a/b.c"]),
         ("/a/*/c", &["/a/b/c", "/a/b/c/d"], &["/a/c", "/a/b/b/c"]),
@@ -259,6 +262,9 @@ fn a_matcher_agrees_with_each_set() {
         "$W",
         "$W/*a except $W/ba",
         "exact /**/a/**/b",
+        "below /**",
+        "exact /**",
+        "below /**/b",
         "/a/?/c",
     ]
     .into_iter()
