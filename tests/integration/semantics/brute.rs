@@ -579,16 +579,14 @@ impl World {
     fn all_members(&self, rule: &Rule) -> Bits {
         let excluded = !self.wrong(Mistake::ExceptIsIgnored);
         let product = |hosts: Vec<bool>, ports: usize, tcp: bool, udp: bool| {
-            let mut members = Vec::new();
-            for host in hosts {
-                for port in SOME_PORTS {
-                    for asked in [false, true] {
-                        let port = self.wrong(Mistake::PortsAreNotCompared) || self.has_port(ports, port);
-                        members.push(host && port && self.has_protocol(tcp, udp, asked));
-                    }
+            let mut cells = Vec::new();
+            for port in SOME_PORTS {
+                for asked in [false, true] {
+                    let port = self.wrong(Mistake::PortsAreNotCompared) || self.has_port(ports, port);
+                    cells.push(port && self.has_protocol(tcp, udp, asked));
                 }
             }
-            members.into_iter().collect()
+            hosts.into_iter().flat_map(|host| cells.iter().map(move |cell| host && *cell)).collect()
         };
         match &rule.what {
             What::Paths { include, exclude } => self.paths_of(include, exclude),

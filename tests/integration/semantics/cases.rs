@@ -162,13 +162,18 @@ impl Draft {
                 udp: self.udp,
             },
         };
-        let rules = self.rules.iter().map(|draft| draft.build(world, &access)).collect();
+        let near: Vec<bool> = match access {
+            Access::Path { path, .. } => (0..world.patterns.len()).map(|one| world.has_path(one, path)).collect(),
+            _ => Vec::new(),
+        };
+        let rules = self.rules.iter().map(|draft| draft.build(world, &access, &near)).collect();
         Case { kind: self.kind, open_read: self.open_read, open_env: self.open_env, rules, access }
     }
 }
 
 impl RuleDraft {
-    fn build(&self, world: &World, access: &Access) -> brute::Rule {
+    /// `near`: which path patterns hold the object.
+    fn build(&self, world: &World, access: &Access, near: &[bool]) -> brute::Rule {
         let several = |all: usize, holds: &dyn Fn(usize) -> bool, narrow: &dyn Fn(usize) -> usize| {
             let mut include = vec![pick(self, self.pick, all, holds, narrow)];
             include.extend(self.second.map(|second| second.index(all)));
@@ -176,9 +181,9 @@ impl RuleDraft {
             (include, exclude)
         };
         let (verb, what) = match access {
-            Access::Path { verb, path } => {
+            Access::Path { verb, .. } => {
                 let (include, exclude) =
-                    several(world.patterns.len(), &|one| world.has_path(one, *path), &|one| world.path_narrowness(one));
+                    several(world.patterns.len(), &|one| near[one], &|one| world.path_narrowness(one));
                 let other = if *verb == Verb::Read { Verb::Write } else { Verb::Read };
                 (if self.other_verb { other } else { *verb }, What::Paths { include, exclude })
             }
