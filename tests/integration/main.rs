@@ -5,8 +5,8 @@
 mod architecture;
 mod cli;
 mod documents;
+mod faults_table;
 mod mutants;
 mod semantics;
-mod faults_table;
 #[path = "../support.rs"]
 mod support;

@@ -254,6 +254,7 @@ impl Case {
                 },
                 subject: subject(world, &rule.what),
                 because: None,
+                unset: ir::Unset::Refuse,
                 span,
                 origin: Origin::Given,
             });
