@@ -12,6 +12,7 @@ mod flags;
 mod fmt;
 mod levels;
 mod load;
+mod nominal;
 mod output;
 mod peer;
 mod print_policy;

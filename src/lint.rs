@@ -4,6 +4,7 @@
 
 mod expectation;
 mod suppression;
+mod within;
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::ir::Policy;
@@ -11,9 +12,11 @@ use crate::ir::Policy;
 pub use suppression::{suppress, unused};
 
 /// Every code raised here.
-pub static CODES: &[&[&Code]] = &[expectation::CODES, suppression::CODES];
+pub static CODES: &[&[&Code]] = &[expectation::CODES, suppression::CODES, within::CODES];
 
 /// Everything found in a policy, suppressed or not.
 pub fn run(policy: &Policy) -> Vec<Diagnostic> {
-    expectation::check(policy)
+    let mut found = expectation::check(policy);
+    found.extend(within::check(policy));
+    found
 }

@@ -1,11 +1,11 @@
 //! `srt check`: everything that can be said about policy files without running anything.
 
 use super::arguments::{Check, Format};
+use super::nominal::Nominal;
 use super::{load, output, status};
 use sandbox_runtime::backend::bubblewrap::{NOT_GRANTED, Needs};
 use sandbox_runtime::compile::compile;
 use sandbox_runtime::diagnostic::{Diagnostic, Level, any_error};
-use sandbox_runtime::host::nominal;
 use sandbox_runtime::ir::Policy;
 use sandbox_runtime::source::Sources;
 use sandbox_runtime::vocabulary::System;
@@ -22,7 +22,11 @@ pub fn check(check: &Check) -> u8 {
     for path in &check.files {
         match file(check, path) {
             Ok((diagnostics, sources)) => {
-                let diagnostics = check.levels.apply(diagnostics);
+                let mut diagnostics = check.levels.apply(diagnostics);
+                if check.files.len() > 1 {
+                    // A definition given for several files need not be used by each.
+                    diagnostics.retain(|said| !said.labels.is_empty());
+                }
                 for diagnostic in &diagnostics {
                     counts[diagnostic.level as usize] += 1;
                 }
@@ -75,7 +79,10 @@ fn file(check: &Check, path: &Path) -> Result<(Vec<Diagnostic>, Sources), String
         let directory = std::env::current_dir().map_err(|error| format!("cannot tell where this is: {error}"))?;
         load::bind_to(loaded, &load::machine(check.workspace.as_deref(), &check.defines, &directory)?)
     } else {
-        load::bind_to(loaded, &nominal())
+        match loaded.policy.as_ref().map(Nominal::of) {
+            Some(machine) => load::bind_to(loaded, &machine),
+            None => return Ok((loaded.diagnostics, loaded.sources)),
+        }
     };
     let mut said = bound.diagnostics;
     if let Some(policy) = bound.policy.filter(|_| !any_error(&said)) {

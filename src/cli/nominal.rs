@@ -1,0 +1,78 @@
+//! The machine that `srt check` stands on when it looks at none: the library's nominal one, on which every variable of the
+//! policy has a value, since which value it has is not the policy's matter.
+
+use sandbox_runtime::host::{Host, Listing, nominal};
+use sandbox_runtime::ir::{MountFact, Node, Policy, Subject};
+use sandbox_runtime::sets::path::{AbsPath, Start};
+use sandbox_runtime::sets::{host, peer::Endpoint};
+use std::collections::BTreeMap;
+use std::io;
+use std::net::IpAddr;
+
+pub struct Nominal {
+    machine: Listing,
+    values: BTreeMap<String, String>,
+}
+
+impl Nominal {
+    /// A machine for this policy: what an `assume` says of a variable holds there; any other has a place, or a name, of
+    /// its own.
+    pub fn of(policy: &Policy) -> Self {
+        let machine = nominal();
+        let mut values = BTreeMap::new();
+        for assume in policy.assumes.iter().filter(|assume| assume.inside) {
+            let place = assume.paths.shortest();
+            values.extend(place.map(|place| (assume.variable.clone(), place.to_string())));
+        }
+        let rules = policy.rules.iter().map(|rule| &rule.subject);
+        for subject in rules.chain(policy.expects.iter().map(|expect| &expect.subject)) {
+            match subject {
+                Subject::Paths(set) => {
+                    for pattern in set.include.iter().chain(&set.exclude) {
+                        if let Start::Variable(name) = &pattern.start {
+                            values.entry(name.clone()).or_insert_with(|| format!("/srv/{name}"));
+                        }
+                    }
+                }
+                Subject::Peers(set) => {
+                    let Endpoint::Hosts(hosts) = &set.endpoint else { continue };
+                    for pattern in hosts.include.iter().chain(&hosts.exclude) {
+                        if let host::Pattern::Variable(name) = pattern {
+                            // RFC 2606: no such host exists.
+                            let label = name.replace(['.', '_'], "-").to_lowercase();
+                            values.entry(name.clone()).or_insert_with(|| format!("{label}.example"));
+                        }
+                    }
+                }
+                Subject::Names(_) => {}
+            }
+        }
+        Self { machine, values }
+    }
+}
+
+impl Host for Nominal {
+    fn variable(&self, name: &str) -> Option<String> {
+        self.machine.variable(name).or_else(|| self.values.get(name).cloned())
+    }
+
+    fn node(&self, path: &AbsPath) -> io::Result<Option<Node>> {
+        self.machine.node(path)
+    }
+
+    fn read_link(&self, path: &AbsPath) -> io::Result<Vec<u8>> {
+        self.machine.read_link(path)
+    }
+
+    fn list(&self, path: &AbsPath) -> io::Result<Vec<(Vec<u8>, bool)>> {
+        self.machine.list(path)
+    }
+
+    fn mounts(&self) -> &[MountFact] {
+        self.machine.mounts()
+    }
+
+    fn addresses(&self) -> &[IpAddr] {
+        self.machine.addresses()
+    }
+}
