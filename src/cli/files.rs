@@ -1,11 +1,11 @@
-//! Reading policy files from disk.
+//! Where policy texts come from: the machine's files, or standard input.
 
+use sandbox_runtime::host::real::read_policy;
 use sandbox_runtime::resolve::{Files, Text};
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// A policy is text that people read; more than this is a mistake or an attack.
+/// A policy on standard input is as large at most as one in a file.
 const LARGEST: u64 = 64 << 20;
 
 /// The machine's files.
@@ -13,7 +13,8 @@ pub struct Disk;
 
 impl Files for Disk {
     fn read(&self, path: &str) -> io::Result<Text> {
-        read(Path::new(path))
+        let found = read_policy(path)?;
+        Ok(Text { text: found.text, writable_by_others: found.writable_by_others })
     }
 }
 
@@ -24,33 +25,6 @@ pub fn read(path: &Path) -> io::Result<Text> {
         io::stdin().lock().take(LARGEST).read_to_string(&mut text)?;
         return Ok(Text { text, writable_by_others: false });
     }
-    // Looked at through the descriptor, so that what is judged is what is read.
-    let file = File::open(path)?;
-    let metadata = file.metadata()?;
-    if metadata.is_dir() {
-        return Err(io::Error::new(io::ErrorKind::IsADirectory, "is a directory"));
-    }
-    if metadata.len() > LARGEST {
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "is larger than 64 MiB"));
-    }
-    let mut text = String::new();
-    file.take(LARGEST).read_to_string(&mut text).map_err(|error| {
-        if error.kind() == io::ErrorKind::InvalidData {
-            io::Error::new(io::ErrorKind::InvalidData, "is not UTF-8")
-        } else {
-            error
-        }
-    })?;
-    Ok(Text { text, writable_by_others: writable_by_others(&metadata) })
-}
-
-#[cfg(unix)]
-fn writable_by_others(metadata: &std::fs::Metadata) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    metadata.is_file() && metadata.mode() & 0o002 != 0
-}
-
-#[cfg(not(unix))]
-fn writable_by_others(_: &std::fs::Metadata) -> bool {
-    false
+    let path = path.to_str().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "its name is not UTF-8"))?;
+    Disk.read(path)
 }

@@ -111,7 +111,8 @@ pub fn add(path: &Path, sources: &mut Sources) -> Result<SourceId, String> {
     let text = files::read(path).map_err(|error| format!("cannot read the policy `{}`: {error}", path.display()))?;
     if text.writable_by_others {
         return Err(format!(
-            "refusing the policy `{0}`: anyone may write it; run `chmod o-w {0}` after reading what it says",
+            "refusing the policy `{0}`: someone else may write it, or put another in its place; \
+             read what it says, then run `chmod go-w` on it and on the directory it is in",
             path.display()
         ));
     }
