@@ -28,6 +28,10 @@ pub fn run(run: &Run) -> u8 {
         output::complain("no command to run; write it after `--`, as in `srt run --policy agent.policy -- my-agent`");
         return status::USAGE;
     }
+    if let Some(closed) = linux::first_closed(&run.keep_fd) {
+        output::complain(format_args!("--keep-fd {closed}: this descriptor is not open"));
+        return status::USAGE;
+    }
     match attempts(run) {
         Ok(status) => status,
         Err(Refused::Said) => refuse(),

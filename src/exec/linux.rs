@@ -113,6 +113,12 @@ impl Error {
     }
 }
 
+/// The first of these descriptors that is not open. Call it before anything else is opened: a number that the caller did
+/// not open would later be one of our own, and not the command's to have.
+pub fn first_closed(descriptors: &[i32]) -> Option<i32> {
+    descriptors.iter().copied().find(|descriptor| kernel::borrow(*descriptor).is_err())
+}
+
 /// Sets the sandbox up, runs the command in it, and waits for its end. Call it before any thread exists.
 ///
 /// # Errors

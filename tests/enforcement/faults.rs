@@ -611,3 +611,11 @@ print(socket.create_connection(('127.0.0.1', port)).recv(3).decode())
         assert_eq!(scene.run_command(["python3", "-c", own]).ok(), "own", "{user:?}");
     }
 }
+
+#[test]
+fn a_kept_descriptor_is_the_callers_or_none() {
+    let scene = Scene::new().with(["--keep-fd", "7"]);
+    let output = scene.run("true");
+    assert_eq!(output.code, 2, "{output:?}");
+    assert!(output.stderr.contains("--keep-fd 7"), "{}", output.stderr);
+}
