@@ -123,7 +123,10 @@ fn end(run: &Run, outcome: Outcome, events: &Events) -> Result<u8, Refused> {
         Err(error @ Error::Changed { .. }) => return Err(Refused::Because(error.to_string())),
         Err(error) => {
             output::complain(&error);
-            return Err(Refused::Because("`srt doctor` says what this machine lacks, and what mends it".to_owned()));
+            if matches!(&error, Error::Setup { source, .. } if source.raw_os_error().is_some()) {
+                output::complain("`srt doctor` says what this machine lacks, and what mends it");
+            }
+            return Err(Refused::Said);
         }
     };
     if exit == Exit::TimedOut {

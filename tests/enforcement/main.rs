@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
 mod attacks;
+mod choice;
 mod faults;
 mod files;
 mod limits;

@@ -10,7 +10,9 @@ use super::{Mount, Plan, Root};
 /// What bubblewrap cannot be told.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unsupported {
-    #[error("the plan takes {count} arguments, and bubblewrap takes {limit} at the most")]
+    #[error(
+        "the plan takes {count} arguments, and bubblewrap takes {limit} at the most; `--engine native` has no such limit"
+    )]
     TooManyMounts { count: usize, limit: usize },
 }
 
