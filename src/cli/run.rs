@@ -11,6 +11,7 @@ use sandbox_runtime::event::{Collector, Lines, RuleText, Sink};
 use sandbox_runtime::exec::linux::{self, Engine, Error, Exit, Launch};
 use sandbox_runtime::ir::{Access, BoundPolicy, RuleId, decide};
 use sandbox_runtime::proxy::Rules;
+use sandbox_runtime::sets::path::AbsPath;
 use sandbox_runtime::source::Sources;
 use std::ffi::OsString;
 use std::fs::File;
@@ -185,9 +186,12 @@ fn environment(policy: &BoundPolicy) -> Vec<(OsString, OsString)> {
             }
         })
         .collect();
-    if let Some(place) = policy.facts.variables.get("TMP").filter(|_| !policy.set.contains_key("TMPDIR")) {
-        environment.push(("TMPDIR".into(), place.into()));
-    }
+    // Named only where it is there: a program falls back to what it knows, and to nothing that does not exist.
+    let private = policy.facts.variables.get("TMP").filter(|place| {
+        let writable = |place| decide(policy, &Access::Write(place)).allowed;
+        !policy.set.contains_key("TMPDIR") && AbsPath::parse(place).is_ok_and(writable)
+    });
+    environment.extend(private.map(|place| ("TMPDIR".into(), place.into())));
     environment.extend(policy.set.iter().map(|(name, setting)| (name.into(), setting.value.clone().into())));
     environment
 }
