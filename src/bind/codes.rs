@@ -38,15 +38,28 @@ crate::codes! {
     /// would make a rule for the workspace a rule for everything you own.
     ///
     /// ## Example
-    /// `cd ~ && srt run --policy agent.policy -- agent`, where the policy holds
+    /// `cd ~ && srt run --policy agent.policy -- agent`: the workspace is the home.
+    /// ```listing
+    /// v HOME=/home/user
+    /// v WORKSPACE=/home/user
+    /// ```
     /// ```policy
     /// srt 1
     /// default read deny
-    /// allow write $WORKSPACE
+    /// allow read, write $WORKSPACE
     /// ```
     ///
     /// ## Use instead
-    /// Start in a project's directory, or give `--workspace DIRECTORY`.
+    /// Start in a project's directory, or give `--workspace ~/project`:
+    /// ```listing
+    /// v HOME=/home/user
+    /// v WORKSPACE=/home/user/project
+    /// ```
+    /// ```policy
+    /// srt 1
+    /// default read deny
+    /// allow read, write $WORKSPACE
+    /// ```
     pub VARIABLE_VALUE = "variable-value", Error;
 
     /// # `dropped-rule`
@@ -58,10 +71,20 @@ crate::codes! {
     /// That is what `?` asks for; it is said so that a missing permission can be explained.
     ///
     /// ## Example
-    /// `allow socket $env.SSH_AUTH_SOCK?` where no agent runs.
+    /// Where `VIRTUAL_ENV` is not set:
+    /// ```policy
+    /// srt 1
+    /// default read deny
+    /// allow read $env.VIRTUAL_ENV?
+    /// ```
     ///
     /// ## Use instead
     /// Set the variable, or give another target by `or`.
+    /// ```policy
+    /// srt 1
+    /// default read deny
+    /// allow read $env.VIRTUAL_ENV or $WORKSPACE/.venv
+    /// ```
     pub DROPPED_RULE = "dropped-rule", Note;
 
     /// # `link-in-writable`
@@ -74,15 +97,28 @@ crate::codes! {
     /// allowed to write `build/out`, writes into it. Such a link is never followed.
     ///
     /// ## Example
-    /// `allow write $WORKSPACE` with `allow write $WORKSPACE/build/out`, where `build` is a link.
-    ///
-    /// ## Use instead
-    /// The place that the link leads to, by its own name; or make the directory that holds the link unwritable:
+    /// ```listing
+    /// d /data/build/out
+    /// l /home/user/workspace/build -> /data/build
+    /// ```
     /// ```policy
     /// srt 1
     /// default read deny
-    /// allow write $WORKSPACE/src
-    /// allow write /data/build/out
+    /// allow read, write $WORKSPACE
+    /// allow read, write $WORKSPACE/build/out
+    /// ```
+    ///
+    /// ## Use instead
+    /// The place that the link leads to, by its own name:
+    /// ```listing
+    /// d /data/build/out
+    /// l /home/user/workspace/build -> /data/build
+    /// ```
+    /// ```policy
+    /// srt 1
+    /// default read deny
+    /// allow read, write $WORKSPACE
+    /// allow read, write /data/build/out
     /// ```
     pub LINK_IN_WRITABLE = "link-in-writable", Error;
 
@@ -95,10 +131,27 @@ crate::codes! {
     /// Where it leads can't be known, so neither can what the rule governs.
     ///
     /// ## Example
-    /// `allow read /srv/a` where `/srv/a` is a link to `/srv/b`, and that one a link to `/srv/a`.
+    /// ```listing
+    /// l /srv/a -> /srv/b
+    /// l /srv/b -> /srv/a
+    /// ```
+    /// ```policy
+    /// srt 1
+    /// default read deny
+    /// allow read /srv/a
+    /// ```
     ///
     /// ## Use instead
     /// The place that was meant, or mend the links.
+    /// ```listing
+    /// l /srv/a -> /srv/b
+    /// d /srv/b
+    /// ```
+    /// ```policy
+    /// srt 1
+    /// default read deny
+    /// allow read /srv/a
+    /// ```
     pub LINK_LOOP = "link-loop", Error;
 
     /// # `unanchored-glob`
@@ -136,9 +189,25 @@ crate::codes! {
     /// be opened there, and the pattern does not hold for it.
     ///
     /// ## Example
-    /// `deny read $WORKSPACE/**/.env` where a directory of the workspace has mode 0311.
+    /// Where `inbox` may be entered, and not be listed:
+    /// ```listing
+    /// x /home/user/workspace/inbox
+    /// ```
+    /// ```policy
+    /// srt 1
+    /// default read allow
+    /// deny read $WORKSPACE/**/.env
+    /// ```
     ///
     /// ## Use instead
-    /// `chmod u+r` on the directory, or a rule that denies it as a whole.
+    /// `chmod u+r` on the directory, or a rule that denies it as a whole:
+    /// ```listing
+    /// x /home/user/workspace/inbox
+    /// ```
+    /// ```policy
+    /// srt 1
+    /// default read allow
+    /// deny read $WORKSPACE/inbox
+    /// ```
     pub UNLISTED_DIRECTORY = "unlisted-directory", Note;
 }

@@ -16,11 +16,31 @@ crate::codes! {
     /// use std/sytem
     /// default read deny
     /// ```
+    /// And a file that comes back to where it started:
+    /// ```policy,file=team.policy
+    /// srt 1
+    /// use "example.policy"
+    /// ```
+    /// ```policy
+    /// srt 1
+    /// use "team.policy"
+    /// default read deny
+    /// ```
     ///
     /// ## Use instead
     /// ```policy
     /// srt 1
     /// use std/system
+    /// default read deny
+    /// ```
+    /// And what two files need in a third:
+    /// ```policy,file=team.policy
+    /// srt 1
+    /// deny read ~/.ssh
+    /// ```
+    /// ```policy
+    /// srt 1
+    /// use "team.policy"
     /// default read deny
     /// ```
     pub INCLUDE = "include", Error;
@@ -34,12 +54,28 @@ crate::codes! {
     /// Who can change a part of the policy decides what the policy allows.
     ///
     /// ## Example
-    /// A file with mode 0666, here named without its mode:
-    ///
-    /// `use "shared.policy"`
+    /// The file `shared.policy` has mode 0666:
+    /// ```policy,file=shared.policy,writable
+    /// srt 1
+    /// deny read ~/.ssh
+    /// ```
+    /// ```policy
+    /// srt 1
+    /// use "shared.policy"
+    /// default read allow
+    /// ```
     ///
     /// ## Use instead
-    /// `chmod go-w shared.policy`, or keep the file in a directory of your own.
+    /// The same after `chmod go-w shared.policy`, or with the file in a directory of your own:
+    /// ```policy,file=shared.policy
+    /// srt 1
+    /// deny read ~/.ssh
+    /// ```
+    /// ```policy
+    /// srt 1
+    /// use "shared.policy"
+    /// default read allow
+    /// ```
     pub WRITABLE_INCLUDE = "writable-include", Error;
 
     /// # `unknown-variable`
@@ -128,13 +164,28 @@ crate::codes! {
     /// Such files are tables with a million lines: they hold plain names, and every line counts.
     ///
     /// ## Example
-    /// A line `/srv/*/secret` in a list of paths.
+    /// The file `closed.txt`:
+    /// ```text,file=closed.txt
+    /// /srv/data/secret
+    /// /srv/*/secret
+    /// ```
+    /// ```policy
+    /// srt 1
+    /// default read allow
+    /// let closed = lines("closed.txt")
+    /// deny read $closed
+    /// ```
     ///
     /// ## Use instead
     /// A rule of the policy for each pattern:
+    /// ```text,file=closed.txt
+    /// /srv/data/secret
+    /// ```
     /// ```policy
     /// srt 1
-    /// default read deny
+    /// default read allow
+    /// let closed = lines("closed.txt")
+    /// deny read $closed
     /// deny read /srv/*/secret
     /// ```
     pub LIST_FILE = "list-file", Error;

@@ -9,6 +9,7 @@ use sandbox_runtime::host::nominal;
 use sandbox_runtime::resolve::{Files, Options, Text, resolve};
 use sandbox_runtime::source::Sources;
 use sandbox_runtime::vocabulary::System;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -143,40 +144,68 @@ fn every_policy_in_the_readme_and_the_book_compiles() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
+/// The files that the blocks of a page show, by the names under which its policies use them; there are no others.
+#[derive(Default)]
+struct Shown(BTreeMap<String, (String, bool)>);
+
+impl Files for Shown {
+    fn read(&self, path: &str) -> io::Result<Text> {
+        let (text, writable_by_others) = self.0.get(path).cloned().ok_or(io::ErrorKind::NotFound)?;
+        Ok(Text { text, writable_by_others })
+    }
+}
+
+/// The names of the codes that each policy of a section raises. Beside `policy` blocks it may have, read before them:
+/// `listing`, lines of the machine; `…,file=NAME`, a file beside the policy, with `,writable` one that others may write.
+/// `policy,nest` is read as under `--nest`.
+fn raised(section: &str) -> Vec<BTreeSet<&'static str>> {
+    let blocks = blocks(section);
+    let mut setting = Setting::default();
+    let mut shown = Shown::default();
+    let mut policies = Vec::new();
+    for (words, body, _) in &blocks {
+        let words: Vec<&str> = words.split(',').collect();
+        if words.contains(&"listing") {
+            setting.listing.push_str(body);
+        } else if let Some(name) = words.iter().find_map(|word| word.strip_prefix("file=")) {
+            shown.0.insert(name.to_owned(), (body.clone(), words.contains(&"writable")));
+        } else {
+            policies.extend(whole(&words.join(","), body).map(|text| (text, words.contains(&"nest"))));
+        }
+    }
+    let mut raised = Vec::new();
+    for (text, nest) in policies {
+        setting.nest = nest;
+        let (said, _) = said("example.policy", &text, System::Linux, &shown, &setting);
+        raised.push(said.iter().map(|said| said.code.name).collect());
+    }
+    raised
+}
+
+/// The text between a heading and the next one.
+fn section<'p>(page: &'p str, title: &str) -> Option<&'p str> {
+    let (_, rest) = page.split_once(&format!("## {title}\n"))?;
+    rest.split("\n ## ").next()?.split("\n## ").next()
+}
+
 #[test]
 fn every_example_on_a_page_raises_its_code_and_every_remedy_does_not() {
     let mut wrong = String::new();
     for code in sandbox_runtime::codes() {
-        let section = |title: &str| {
-            let (_, rest) = code.page.split_once(&format!("## {title}\n"))?;
-            let body = rest.split("\n ## ").next()?.split("\n## ").next()?;
-            Some(blocks(body))
-        };
-        let (Some(examples), Some(remedies)) = (section("Example"), section("Use instead")) else {
+        let (Some(example), Some(remedy)) = (section(code.page, "Example"), section(code.page, "Use instead")) else {
             wrong.push_str(&format!("`{}` has no `## Example` or no `## Use instead`\n", code.name));
             continue;
         };
-        // A `listing` block says what is on the machine; `policy,nest` is read as under `--nest`.
-        let raises = |blocks: &[(String, String, usize)]| -> Vec<bool> {
-            let listing =
-                blocks.iter().filter(|(words, ..)| words == "listing").map(|(_, body, _)| body.as_str()).collect();
-            let mut setting = Setting { listing, nest: false };
-            let mut raised = Vec::new();
-            for (words, body, _) in blocks {
-                let Some(text) = whole(words, body) else { continue };
-                setting.nest = words.contains("nest");
-                let (said, _) = said("example", &text, System::Linux, &Stand, &setting);
-                raised.push(said.iter().any(|said| said.code.name == code.name));
-            }
-            raised
-        };
-        let (examples, remedies) = (raises(&examples), raises(&remedies));
-        // What only a machine or a second file shows has its example in words.
-        if examples.iter().any(|raised| !raised) {
-            wrong.push_str(&format!("the example of `{}` does not raise it\n", code.name));
+        let (examples, remedies) = (raised(example), raised(remedy));
+        // A section without a policy would hold whatever the code did.
+        if examples.is_empty() || remedies.is_empty() {
+            wrong.push_str(&format!("the page of `{}` has a section without a policy\n", code.name));
         }
-        if remedies.iter().any(|raised| *raised) {
-            wrong.push_str(&format!("the remedy of `{}` raises it\n", code.name));
+        for said in examples.iter().filter(|said| !said.contains(code.name)) {
+            wrong.push_str(&format!("the example of `{}` does not raise it, but {said:?}\n", code.name));
+        }
+        for said in remedies.iter().filter(|said| said.contains(code.name)) {
+            wrong.push_str(&format!("the remedy of `{}` raises it: {said:?}\n", code.name));
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
@@ -189,12 +218,17 @@ fn shipped_policies_raise_nothing_on_any_system() {
         let mut text = fs::read_to_string(&path).unwrap();
         let module = path.parent().is_some_and(|folder| folder.ends_with("std"));
         // A module is used, never given: it need not say what the default is.
-        if module && !text.contains("default read") {
+        if module && !text.lines().any(|line| line.starts_with("default read")) {
             text = text.replacen("srt 1\n", "srt 1\ndefault read allow\n", 1);
         }
         for system in System::ALL {
             let (said, sources) = said(&path.display().to_string(), &text, *system, &Disk, &Setting::default());
-            let grave: Vec<_> = said.into_iter().filter(|said| said.level >= Level::Warning).collect();
+            let grave: Vec<_> = said
+                .into_iter()
+                .filter(|said| said.level >= Level::Warning)
+                // What a module accepts depends on the policy that uses it.
+                .filter(|said| !(module && said.code.name == "unused-suppression"))
+                .collect();
             if !grave.is_empty() {
                 wrong.push_str(&format!("on {system}: {}", show(&grave, &sources)));
             }

@@ -148,7 +148,8 @@ codes! {
     /// A command that may mount can give a directory a second name, and make the denied file under that one.
     ///
     /// ## Example
-    /// ```policy
+    /// Under `--nest`:
+    /// ```policy,nest
     /// srt 1
     /// use std/system
     /// default read deny
@@ -157,7 +158,7 @@ codes! {
     /// ```
     ///
     /// ## Use instead
-    /// ```policy
+    /// ```policy,nest
     /// srt 1
     /// use std/system
     /// default read deny
@@ -282,12 +283,16 @@ codes! {
     /// Nothing can be mounted on a link. Where the link leads is denied as the rule says.
     ///
     /// ## Example
+    /// ```listing
+    /// d /srv/hooks
+    /// l /home/user/workspace/tools/hooks -> /srv/hooks
+    /// ```
     /// ```policy
     /// srt 1
     /// use std/system
     /// default read deny
     /// allow read, write $WORKSPACE
-    /// deny  write       $WORKSPACE/link
+    /// deny  write       $WORKSPACE/**/hooks
     /// ```
     ///
     /// ## Use instead
