@@ -39,7 +39,7 @@ fn git_commits_branches_and_stashes_in_an_existing_repository() {
         let output = scene.run(
             "set -e; echo two >> a.txt; git add .; git commit -q -m second; git switch -q -c topic; echo three >> a.txt
              git stash -q; git stash pop -q; git checkout -q -- a.txt; git switch -q main; git merge -q topic
-             git log --oneline | wc -l; git status --porcelain; git fsck --no-progress",
+             git log --oneline | wc -l; git status --porcelain; git fsck --no-progress --no-dangling",
         );
         assert_eq!(output.ok(), "2", "{user:?}: {}", output.stderr);
         // Nothing but the work itself is left.
@@ -225,9 +225,9 @@ for line in sys.stdin:
 fn bash_has_job_control_in_a_terminal() {
     for user in users() {
         let scene = Scene::new().by(user);
-        let mut terminal =
-            rexpect::session::spawn_command(scene.sandboxed(["bash", "--norc", "--noprofile", "-i"]), Some(15_000))
-                .unwrap();
+        let mut command = scene.sandboxed(["bash", "--norc", "--noprofile", "-i"]);
+        command.stdin(std::process::Stdio::inherit());
+        let mut terminal = rexpect::session::spawn_command(command, Some(15_000)).unwrap();
         let mut said = |send: &str, expect: &str| {
             terminal.send_line(send).unwrap();
             terminal.exp_string(expect).unwrap_or_else(|error| panic!("{user:?}: after `{send}`: {error}"));
