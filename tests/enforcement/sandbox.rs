@@ -1,9 +1,16 @@
 //! A plan, written down by a test, and a run under it.
 
-use sandbox_runtime::backend::bubblewrap::{Landlock, Limits, Mount, Network, Plan, Root, seccomp};
+use sandbox_runtime::backend::bubblewrap::{Mount, Needs, Plan};
+use sandbox_runtime::bind::bind;
+use sandbox_runtime::compile::compile;
+use sandbox_runtime::diagnostic::any_error;
 use sandbox_runtime::event::{Event, Sink};
-use sandbox_runtime::exec::linux::{Engine, Launch, run};
+use sandbox_runtime::exec::linux::{Defence, Engine, Launch, caller, run_without};
+use sandbox_runtime::host::real::Machine;
 use sandbox_runtime::ir::{Node, NodeKind};
+use sandbox_runtime::resolve::{Files, Options, Text, resolve};
+use sandbox_runtime::source::Sources;
+use sandbox_runtime::vocabulary::System;
 use std::cell::Cell;
 use std::ffi::OsString;
 use std::fs;
@@ -24,6 +31,8 @@ pub struct Run {
     pub directory: PathBuf,
     pub keep: Vec<i32>,
     pub bwrap: bool,
+    /// What is taken out.
+    pub missing: Vec<Defence>,
     /// The user to become first.
     #[serde(skip)]
     pub user: Option<u32>,
@@ -33,26 +42,19 @@ pub struct Run {
 pub const USER: u32 = 1001;
 
 impl Run {
-    /// The host's tree, read-only, with its own `/dev`, `/proc` and `/tmp`; nothing is writable but `/tmp`.
+    /// What lowering makes of reads that are open, and writes that are not but for the run's own places.
     pub fn shell(script: &str) -> Run {
-        let mounts = vec![
-            Mount::Private { path: b"/tmp".to_vec(), mode: 0o1777, exec: true },
-            Mount::Devices { nodes: ["null", "zero", "full", "random", "urandom", "tty"].map(String::from).to_vec() },
-            Mount::Private { path: b"/dev/shm".to_vec(), mode: 0o1777, exec: false },
-            Mount::Proc,
-        ];
+        Run::of(plan("", None), script)
+    }
+
+    /// What lowering makes of these rules as well, run in the workspace.
+    pub fn policy(rules: &str, workspace: &Path, script: &str) -> Run {
+        Run::of(plan(rules, Some(workspace)), script).in_directory(workspace)
+    }
+
+    fn of(plan: Plan, script: &str) -> Run {
         Run {
-            plan: Plan {
-                root: Root::Host { exec: true },
-                mounts,
-                network: Network::Loopback,
-                syscalls: seccomp::Table { nest: false },
-                landlock: Some(Landlock {
-                    write: vec![b"/tmp".to_vec(), b"/dev".to_vec(), b"/proc".to_vec()],
-                    exec: vec![],
-                }),
-                limits: Limits::default(),
-            },
+            plan,
             command: ["/bin/sh", "-c", script].map(String::from).to_vec(),
             environment: vec![
                 ("PATH".into(), "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin".into()),
@@ -61,14 +63,19 @@ impl Run {
             directory: "/".into(),
             keep: vec![],
             bwrap: BWRAP.get(),
+            missing: vec![],
             user: None,
         }
     }
 
+    /// Runs this program instead of a shell.
+    pub fn with_python(mut self, script: &str) -> Run {
+        self.command = ["/usr/bin/python3", "-c", script].map(String::from).to_vec();
+        self
+    }
+
     pub fn python(script: &str) -> Run {
-        let mut run = Run::shell("");
-        run.command = ["/usr/bin/python3", "-c", script].map(String::from).to_vec();
-        run
+        Run::shell("").with_python(script)
     }
 
     /// Also lets the command write there.
@@ -102,6 +109,29 @@ impl Run {
     /// The switch that takes Landlock out.
     pub fn without_landlock(mut self) -> Run {
         self.plan.landlock = None;
+        self
+    }
+
+    /// The switch for everything that is no part of a plan.
+    pub fn without(mut self, defence: Defence) -> Run {
+        self.missing.push(defence);
+        self
+    }
+
+    /// The switch for one system call.
+    pub fn with_call(self, call: &str) -> Run {
+        self.without(Defence::SystemCall(call.into()))
+    }
+
+    /// Takes the mount at a place out of the plan.
+    pub fn without_mount(mut self, path: &str) -> Run {
+        let at = |mount: &Mount| match mount {
+            Mount::Bind { path, .. } | Mount::EmptyDirectory { path, .. } | Mount::Private { path, .. } => path.clone(),
+            Mount::Devices { .. } => b"/dev".to_vec(),
+            Mount::Proc => b"/proc".to_vec(),
+            _ => vec![],
+        };
+        self.plan.mounts.retain(|mount| at(mount) != path.as_bytes());
         self
     }
 
@@ -163,6 +193,27 @@ impl Run {
         let output = self.output();
         output.status.code().unwrap_or_else(|| panic!("{:?}", output.status))
     }
+}
+
+/// From a policy's text to the plan, as `srt run` goes.
+#[track_caller]
+fn plan(rules: &str, workspace: Option<&Path>) -> Plan {
+    struct NoFiles;
+    impl Files for NoFiles {
+        fn read(&self, _: &str) -> std::io::Result<Text> {
+            Err(std::io::ErrorKind::NotFound.into())
+        }
+    }
+    let mut sources = Sources::default();
+    let given = sources.add("attack", format!("srt 1\nuse std/system\ndefault read allow\n{rules}\n"));
+    let options = Options { system: System::Linux, defines: std::collections::BTreeMap::new() };
+    let (policy, said) = resolve(&[given], &mut sources, &NoFiles, &options);
+    assert!(!any_error(&said), "{said:?}");
+    let machine = Machine::look(workspace, std::collections::BTreeMap::new()).unwrap();
+    let (policy, said) = bind(policy.unwrap(), &machine);
+    let policy = policy.unwrap_or_else(|| panic!("{said:?}"));
+    let compiled = compile(&policy, &Needs { nest: false, user: caller() });
+    compiled.plan.unwrap_or_else(|| panic!("{:?}", compiled.diagnostics))
 }
 
 /// Every user that the tests can become, so that root's and everybody's sandbox are both tried.
@@ -279,7 +330,7 @@ extern "C" fn before_main() {
         rules: None,
         events: Arc::new(Nobody),
     };
-    let status = match run(&run_.plan, launch) {
+    let status = match run_without(&run_.plan, launch, &run_.missing) {
         Ok(exit) => exit.status(),
         Err(error) => {
             eprintln!("srt: {error}");

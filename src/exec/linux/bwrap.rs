@@ -6,9 +6,11 @@
 
 use super::command::Command;
 use super::control::{Control, Failure, Report};
+use super::defence::Defence;
 use super::supervisor::Started;
 use super::{Error, devices, doctor, init, kernel, mounts, network, proc};
 use crate::backend::bubblewrap::{Argument, Arguments, Mount, Network, Plan, arguments};
+use crate::ir::Node;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl, open};
 use nix::sys::signal::Signal;
@@ -29,6 +31,8 @@ struct Inner {
     /// Whether there is a `/proc` to cover, and a `/dev` that wants terminals.
     proc: bool,
     devices: bool,
+    /// Where bubblewrap was to mount, and for the host's nodes, what was seen there.
+    places: Vec<(Vec<u8>, Option<Node>)>,
     noexec: Vec<Vec<u8>>,
     exec: Vec<Vec<u8>>,
 }
@@ -58,6 +62,7 @@ pub fn start(plan: &Plan, command: Command, path: Option<OsString>) -> Result<St
         listen: plan.network == Network::Proxy,
         proc: has(|mount| matches!(mount, Mount::Proc)),
         devices: has(|mount| matches!(mount, Mount::Devices { .. })),
+        places: mounts::places(plan),
         noexec: emitted.noexec,
         exec: emitted.exec,
     };
@@ -202,13 +207,20 @@ fn become_inner(inner: OwnedFd, control: &Control) -> Result<std::convert::Infal
     let listener = network::set_up(inner.listen)?;
     let step = |act: &'static str| move |errno| Failure::setup(act, errno);
     let root = mounts::open_root().map_err(step("open `/`"))?;
+    // Bubblewrap follows links, and does not ask what a place is: a node replaced since it was looked at shows here,
+    // before anything of the command runs.
+    if inner.command.has(&Defence::SameNode) {
+        mounts::check_places(root.as_fd(), &inner.places)?;
+    }
     if inner.devices {
         devices::terminals(root.as_fd(), b"dev/pts")?;
     }
     if inner.proc {
         let place = mounts::open(root.as_fd(), b"proc").map_err(step("open `/proc`"))?;
         let mut masks = mounts::Masks::new(root.as_fd())?;
-        proc::cover(place.as_fd(), &mut masks)?;
+        if inner.command.has(&Defence::ProcCovers) {
+            proc::cover(place.as_fd(), &mut masks)?;
+        }
         masks.remove()?;
         nix::unistd::chdir("/").map_err(step("enter `/`"))?;
     }

@@ -3,6 +3,7 @@
 //! Runs in a process with one thread; nothing here may panic, and every step that fails is the end.
 
 use super::control::{Control, Failure, Report, Stage};
+use super::defence::Defence;
 use super::{kernel, landlock};
 use crate::backend::bubblewrap::seccomp::{self, Architecture};
 use crate::backend::bubblewrap::{Landlock, Limits};
@@ -28,6 +29,14 @@ pub struct Command {
     pub umask: u32,
     /// Soft and hard limit of open files, as the caller had it.
     pub open_files: (u64, u64),
+    /// What a test took out.
+    pub missing: Vec<Defence>,
+}
+
+impl Command {
+    pub fn has(&self, defence: &Defence) -> bool {
+        !self.missing.contains(defence)
+    }
 }
 
 /// The machine's own kind, `None` where no filter is written for it.
@@ -50,7 +59,9 @@ fn prepare(command: &Command) -> Result<(), Failure> {
     let step = |act: &'static str| move |errno| Failure::setup(act, errno);
     let architecture =
         ARCHITECTURE.ok_or_else(|| Failure::setup("filter system calls on this machine", Errno::ENOTSUP))?;
-    let filter = seccomp::assemble(&command.syscalls, architecture);
+    let closed = |entry: &seccomp::Entry| command.has(&Defence::SystemCall(entry.call.to_owned()));
+    let entries: Vec<_> = seccomp::entries(&command.syscalls).into_iter().filter(closed).collect();
+    let filter = seccomp::assemble(&entries, architecture);
     // The caller's terminal stays, and with it the session and the process group: job control works.
     kernel::close_on_exec(3).map_err(step("close descriptors"))?;
     for &fd in &command.keep {
@@ -58,16 +69,20 @@ fn prepare(command: &Command) -> Result<(), Failure> {
             .and_then(|fd| fcntl(fd, FcntlArg::F_SETFD(FdFlag::empty())))
             .map_err(|errno| Failure::setup(format!("keep descriptor {fd}"), errno))?;
     }
-    match kernel::new_keyring() {
-        Ok(()) | Err(Errno::ENOSYS) => (),
-        Err(errno) => return Err(Failure::setup("make a session keyring", errno)),
+    if command.has(&Defence::Keyring) {
+        match kernel::new_keyring() {
+            Ok(()) | Err(Errno::ENOSYS) => (),
+            Err(errno) => return Err(Failure::setup("make a session keyring", errno)),
+        }
     }
-    limit(&command.limits, command.open_files)?;
+    limit(command)?;
     let mut passed = vec![0, 1, 2];
     passed.extend(&command.keep);
     let ruleset = command.landlock.as_ref().map(|plan| landlock::prepare(plan, &passed)).transpose()?;
-    kernel::drop_capabilities().map_err(step("drop capabilities"))?;
-    nix::sys::prctl::set_no_new_privs().map_err(step("set no_new_privs"))?;
+    if command.has(&Defence::NoPrivileges) {
+        kernel::drop_capabilities().map_err(step("drop capabilities"))?;
+        nix::sys::prctl::set_no_new_privs().map_err(step("set no_new_privs"))?;
+    }
     nix::unistd::chdir(command.directory.as_c_str()).map_err(|errno| {
         let directory = command.directory.to_string_lossy();
         Failure::setup(format!("start in `{directory}`, which the policy does not let the command reach"), errno)
@@ -80,10 +95,14 @@ fn prepare(command: &Command) -> Result<(), Failure> {
         use std::os::fd::AsFd;
         kernel::landlock_restrict(ruleset.as_fd()).map_err(step("put Landlock in force"))?;
     }
-    kernel::load_filter(&filter).map_err(step("load the system call filter"))
+    if command.has(&Defence::SystemCalls) {
+        kernel::load_filter(&filter).map_err(step("load the system call filter"))?;
+    }
+    Ok(())
 }
 
-fn limit(limits: &Limits, open_files: (u64, u64)) -> Result<(), Failure> {
+fn limit(command: &Command) -> Result<(), Failure> {
+    let (limits, open_files) = (&command.limits, command.open_files);
     let set = |resource: Resource, soft: u64, hard: u64, name: &str| {
         setrlimit(resource, soft, hard).map_err(|errno| Failure::setup(format!("limit {name}"), errno))
     };
@@ -97,8 +116,10 @@ fn limit(limits: &Limits, open_files: (u64, u64)) -> Result<(), Failure> {
     if let Some(files) = limits.files {
         lower(Resource::RLIMIT_NOFILE, files, "files")?;
     }
-    // 0 would still start a handler that `core_pattern` pipes to; 1 byte does not (core(5)).
-    lower(Resource::RLIMIT_CORE, 1, "core dumps")?;
+    if command.has(&Defence::CoreLimit) {
+        // 0 would still start a handler that `core_pattern` pipes to; 1 byte does not (core(5)).
+        lower(Resource::RLIMIT_CORE, 1, "core dumps")?;
+    }
     if let Some(memory) = limits.memory {
         lower(Resource::RLIMIT_DATA, memory, "memory")?;
     }

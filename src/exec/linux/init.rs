@@ -4,6 +4,7 @@
 
 use super::command::{self, Command};
 use super::control::{Control, Failure, Report};
+use super::defence::Defence;
 use super::kernel::{self, Change};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -22,7 +23,9 @@ pub fn run(
         .map_err(|errno| Failure::setup("block signals", errno))?;
     // From here on the command may share our user id: it must not look into this process, which began as a copy of
     // the supervisor.
-    nix::sys::prctl::set_dumpable(false).map_err(|errno| Failure::setup("protect pid 1", errno))?;
+    if command.has(&Defence::ClosedPid1) {
+        nix::sys::prctl::set_dumpable(false).map_err(|errno| Failure::setup("protect pid 1", errno))?;
+    }
     control.report(&Report::Ready(listener)).map_err(|errno| Failure::setup("speak to the supervisor", errno))?;
     let Some(child) = kernel::fork().map_err(|errno| Failure::setup("fork", errno))? else {
         command::start(&command, control)

@@ -3,7 +3,9 @@
 //!
 //! The plan says what and in which order; nothing is decided here.
 
+use super::command::Command;
 use super::control::Failure;
+use super::defence::Defence;
 use super::kernel::{self, NODEV, NOEXEC, NOSUID, RDONLY};
 use super::{devices, proc};
 use crate::backend::bubblewrap::{Mount, Plan, Root};
@@ -23,6 +25,38 @@ pub struct Tree {
     /// Mounts that become read-only once everything stands.
     unsealed: Vec<OwnedFd>,
     masks: Masks,
+    how: How,
+}
+
+/// How the mounts are made: the limit of a tmpfs, and, for tests alone, what is taken out.
+#[derive(Clone, Copy)]
+struct How {
+    /// Bytes of a private tmpfs at the most.
+    size: Option<u64>,
+    /// What every mount of the host's gets.
+    flags: u64,
+    same_node: bool,
+    proc_covers: bool,
+}
+
+impl How {
+    fn new(command: &Command) -> How {
+        let flag = |defence, flag| if command.has(&defence) { flag } else { 0 };
+        How {
+            size: command.limits.memory,
+            flags: flag(Defence::NoDevices, NODEV) | flag(Defence::NoSetuid, NOSUID),
+            same_node: command.has(&Defence::SameNode),
+            proc_covers: command.has(&Defence::ProcCovers),
+        }
+    }
+
+    fn open(self, at: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
+        if self.same_node {
+            return open(at, path);
+        }
+        let start = path.iter().position(|byte| *byte != b'/').unwrap_or(path.len());
+        openat(at, &path[start..], OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty())
+    }
 }
 
 /// What a mount point has to be.
@@ -33,17 +67,18 @@ pub enum Shape {
 }
 
 /// Builds the plan's tree and makes it this process's root. The process has a mount namespace of its own.
-pub fn enter(plan: &Plan, size: Option<u64>) -> Result<(), Failure> {
+pub fn enter(plan: &Plan, command: &Command) -> Result<(), Failure> {
+    let how = How::new(command);
     let host = open_root().map_err(|errno| Failure::setup("open `/`", errno))?;
     kernel::make_private(host.as_fd()).map_err(|errno| match errno {
         Errno::ENOSYS => Failure::setup("set mount attributes (Linux 5.12 or newer is needed)", errno),
         errno => Failure::setup("make the mounts private", errno),
     })?;
-    let mut tree = Tree::new(host.as_fd(), plan.root)?;
+    let mut tree = Tree::new(host.as_fd(), plan.root, how)?;
     for (at, mount) in plan.mounts.iter().enumerate() {
         // What is mounted goes to the new tree alone: seen from `host`, the host's stays as it was.
-        let source = source(host.as_fd(), mount)?;
-        tree.carry_out(mount, source, &plan.mounts[at + 1..], size)?;
+        let source = source(host.as_fd(), mount, how)?;
+        tree.carry_out(mount, source, &plan.mounts[at + 1..])?;
     }
     tree.enter()
 }
@@ -55,7 +90,7 @@ enum Source {
     Devices(Vec<(String, OwnedFd)>),
 }
 
-fn source(host: BorrowedFd<'_>, mount: &Mount) -> Result<Source, Failure> {
+fn source(host: BorrowedFd<'_>, mount: &Mount, how: How) -> Result<Source, Failure> {
     match mount {
         Mount::Bind { path, node, write, exec } => {
             let failed = |errno| match errno {
@@ -63,14 +98,14 @@ fn source(host: BorrowedFd<'_>, mount: &Mount) -> Result<Source, Failure> {
                 Errno::ENOENT | Errno::ELOOP | Errno::ENOTDIR => Failure::changed(path),
                 errno => Failure::setup(format!("open {}", quoted(path)), errno),
             };
-            let place = open(host, path).map_err(failed)?;
+            let place = how.open(host, path).map_err(failed)?;
             let seen = fstat(&place).map_err(failed)?;
-            if !same_node(&seen, node) {
+            if how.same_node && !same_node(&seen, node) {
                 return Err(Failure::changed(path));
             }
             let copy = kernel::copy_tree(place.as_fd(), c"", true)
                 .map_err(|errno| Failure::setup(format!("copy the mounts at {}", quoted(path)), errno))?;
-            let mut flags = NOSUID | NODEV;
+            let mut flags = how.flags;
             if !write {
                 flags |= RDONLY;
             }
@@ -87,14 +122,14 @@ fn source(host: BorrowedFd<'_>, mount: &Mount) -> Result<Source, Failure> {
 }
 
 impl Tree {
-    fn new(host: BorrowedFd<'_>, root: Root) -> Result<Tree, Failure> {
+    fn new(host: BorrowedFd<'_>, root: Root, how: How) -> Result<Tree, Failure> {
         let mut own = BTreeSet::new();
         let mut unsealed = Vec::new();
         let stage = |errno| Failure::setup("make the sandbox's root", errno);
         let root = match root {
             Root::Host { exec } => {
                 let copy = kernel::copy_tree(host, c"", true).map_err(stage)?;
-                let flags = RDONLY | NOSUID | NODEV | if exec { 0 } else { NOEXEC };
+                let flags = RDONLY | how.flags | if exec { 0 } else { NOEXEC };
                 kernel::restrict_mount(copy.as_fd(), flags, true).map_err(stage)?;
                 copy
             }
@@ -109,10 +144,10 @@ impl Tree {
         // On top of the host's root, where only descriptors lead.
         kernel::attach(root.as_fd(), host).map_err(stage)?;
         let masks = Masks::new(root.as_fd())?;
-        Ok(Tree { root, own, unsealed, masks })
+        Ok(Tree { root, own, unsealed, masks, how })
     }
 
-    fn carry_out(&mut self, mount: &Mount, source: Source, later: &[Mount], size: Option<u64>) -> Result<(), Failure> {
+    fn carry_out(&mut self, mount: &Mount, source: Source, later: &[Mount]) -> Result<(), Failure> {
         match (mount, source) {
             (Mount::Bind { path, .. }, Source::Tree(copy, seen)) => {
                 let shape = shape(&seen);
@@ -161,7 +196,7 @@ impl Tree {
                 let place = self.place(path, Shape::Directory)?;
                 let failed = |errno| at("make a tmpfs for", path, errno);
                 let mode = CString::new(format!("{:o}", mode & 0o7777)).map_err(|_| failed(Errno::EINVAL))?;
-                let mount = memory(&mode, flags, size).map_err(failed)?;
+                let mount = memory(&mode, flags, self.how.size).map_err(failed)?;
                 self.adopt(&mount, path)?;
                 attach(mount.as_fd(), &place, path)
             }
@@ -195,7 +230,7 @@ impl Tree {
             (Mount::Proc, _) => {
                 let place = self.place(b"/proc", Shape::Directory)?;
                 let mount = proc::mount(place.as_fd())?;
-                proc::cover(mount.as_fd(), &mut self.masks)
+                if self.how.proc_covers { proc::cover(mount.as_fd(), &mut self.masks) } else { Ok(()) }
             }
             (Mount::Bind { path, .. }, _) => Err(at("bind", path, Errno::EINVAL)),
             (Mount::Devices { .. }, _) => Err(at("bind", b"/dev", Errno::EINVAL)),
@@ -209,7 +244,7 @@ impl Tree {
 
     /// The place for a mount; made, with the directories on the way, where it lies in a file system of the run's own.
     fn place(&self, path: &[u8], shape: Shape) -> Result<OwnedFd, Failure> {
-        match open(self.root.as_fd(), path) {
+        match self.how.open(self.root.as_fd(), path) {
             Ok(place) => {
                 let seen = fstat(&place).map_err(|errno| at("look at", path, errno))?;
                 let kind = kind(&seen);
@@ -285,21 +320,53 @@ pub fn nothing_on_top(root: BorrowedFd<'_>) -> Result<(), Failure> {
     openat2(root, "..", how).map(drop).map_err(|errno| Failure::setup("let go of everything on top of `/`", errno))
 }
 
+/// Where a plan mounts something, and for the host's nodes, which.
+pub fn places(plan: &Plan) -> Vec<(Vec<u8>, Option<Node>)> {
+    let mounts = plan.mounts.iter().filter_map(|mount| match mount {
+        Mount::Bind { path, node, .. } => Some((path.clone(), Some(*node))),
+        Mount::Directory { .. } | Mount::File { .. } | Mount::Symlink { .. } => None,
+        other => Some((target(other).to_vec(), None)),
+    });
+    mounts.collect()
+}
+
+/// Refuses to go on where a place is no mount point, or no link-free way to the node that was seen: for mounts made by
+/// another program, afterwards.
+pub fn check_places(root: BorrowedFd<'_>, places: &[(Vec<u8>, Option<Node>)]) -> Result<(), Failure> {
+    let points: BTreeSet<Vec<u8>> = mount_points()?.into_iter().collect();
+    for (path, node) in places {
+        if !points.contains(path) {
+            return Err(Failure::changed(path));
+        }
+        let Some(node) = node else { continue };
+        let place = open(root, path).map_err(|errno| at("open", path, errno))?;
+        let seen = fstat(&place).map_err(|errno| at("look at", path, errno))?;
+        if !same_node(&seen, node) {
+            return Err(Failure::changed(path));
+        }
+    }
+    Ok(())
+}
+
+/// The mount points of this mount namespace, as they are seen from its root, in order of their making.
+fn mount_points() -> Result<Vec<Vec<u8>>, Failure> {
+    let failed = |errno| Failure::setup("read `/proc/self/mountinfo`", errno);
+    let table = std::fs::read("/proc/self/mountinfo")
+        .map_err(|error| failed(Errno::from_raw(error.raw_os_error().unwrap_or(libc::EIO))))?;
+    let lines = table.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    lines.map(|line| line.split(|byte| *byte == b' ').nth(4).map(unescape).ok_or(failed(Errno::EBADMSG))).collect()
+}
+
 /// Makes noexec every mount that lies at or below one of `noexec`, unless one of `exec` is nearer.
 pub fn forbid_running(root: BorrowedFd<'_>, noexec: &[Vec<u8>], exec: &[Vec<u8>]) -> Result<(), Failure> {
     if noexec.is_empty() {
         return Ok(());
     }
-    let failed = |errno| Failure::setup("read `/proc/self/mountinfo`", errno);
-    let table = std::fs::read("/proc/self/mountinfo")
-        .map_err(|error| failed(Errno::from_raw(error.raw_os_error().unwrap_or(libc::EIO))))?;
     let nearest = |path: &[u8], places: &[Vec<u8>]| {
         let holds = |place: &&Vec<u8>| *place == b"/" || **place == path || is_below(path, place);
         places.iter().filter(holds).map(Vec::len).max()
     };
-    for line in table.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-        let Some(field) = line.split(|byte| *byte == b' ').nth(4) else { return Err(failed(Errno::EBADMSG)) };
-        let path = unescape(field);
+    for path in mount_points()? {
         let (Some(bad), good) = (nearest(&path, noexec), nearest(&path, exec)) else { continue };
         if good.is_some_and(|good| good > bad) {
             continue;

@@ -2,6 +2,7 @@
 
 use super::command::Command;
 use super::control::{Control, Failure, Report};
+use super::defence::Defence;
 use super::supervisor::Started;
 use super::{Error, init, kernel, mounts, network};
 use crate::backend::bubblewrap::{Network, Plan};
@@ -26,7 +27,13 @@ pub fn start(plan: &Plan, command: Command) -> Result<Started, Error> {
     let setup = |act: &str, errno: Errno| Error::Setup { act: act.into(), source: errno.into() };
     let (ours, theirs) = Control::pair().map_err(|errno| setup("make a control socket", errno))?;
     let ids = (nix::unistd::geteuid().as_raw(), nix::unistd::getegid().as_raw());
-    let cloned = kernel::clone(NAMESPACES as u64).map_err(|errno| {
+    let missing = [
+        (Defence::ProcessNamespace, libc::CLONE_NEWPID),
+        (Defence::NetworkNamespace, libc::CLONE_NEWNET),
+        (Defence::IpcNamespace, libc::CLONE_NEWIPC),
+    ];
+    let missing = missing.iter().filter(|(defence, _)| !command.has(defence)).fold(0, |flags, (_, flag)| flags | flag);
+    let cloned = kernel::clone((NAMESPACES & !missing) as u64).map_err(|errno| {
         let why = match errno {
             Errno::ENOSYS => "make namespaces (`clone3` is not there, or closed by an outer sandbox)",
             Errno::EINVAL => "make namespaces (this kernel lacks one of: user, mount, pid, net, ipc, uts, cgroup)",
@@ -79,8 +86,9 @@ fn prepare(
     map_ids(uid, gid)?;
     umask(Mode::empty());
     raise_open_files()?;
-    let listener = network::set_up(plan.network == Network::Proxy)?;
-    mounts::enter(plan, command.limits.memory)?;
+    let listener =
+        if command.has(&Defence::NetworkNamespace) { network::set_up(plan.network == Network::Proxy)? } else { None };
+    mounts::enter(plan, command)?;
     Ok(listener)
 }
 

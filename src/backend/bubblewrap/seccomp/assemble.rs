@@ -3,8 +3,8 @@
 //! The program is a straight line of blocks, one a call: a comparison of the number, and the body that is skipped when
 //! it differs. A body always returns, so no block depends on another, and no jump leaves its block.
 
-use super::entries::{Action, Entry, Test, entries};
-use super::{Architecture, Instruction, LAST_REVIEWED, Table, X32_BIT};
+use super::entries::{Action, Entry, Test};
+use super::{Architecture, Instruction, LAST_REVIEWED, X32_BIT};
 
 // linux/bpf_common.h
 pub(super) const LOAD: u16 = 0x20; // BPF_LD | BPF_W | BPF_ABS
@@ -40,19 +40,18 @@ impl Action {
     }
 }
 
-/// The program for a table.
+/// The program for a list, as [`entries`](super::entries) gives it.
 ///
 /// # Panics
-/// Never for a [`Table`]: the longest body is far below the 255 instructions that a branch can skip.
-pub fn assemble(table: &Table, architecture: Architecture) -> Vec<Instruction> {
+/// Never for such a list: its longest body is far below the 255 instructions that a branch can skip.
+pub fn assemble(list: &[Entry], architecture: Architecture) -> Vec<Instruction> {
     let kill = step(RETURN, Action::Kill.value());
     let mut program =
         vec![step(LOAD, ARCHITECTURE), branch(EQUAL, architecture.audit(), 1, 0), kill, step(LOAD, NUMBER)];
     if architecture == Architecture::X86_64 {
         program.extend([branch(AT_LEAST, X32_BIT, 0, 2), branch(EQUAL, SKIPPED, 1, 0), kill]);
     }
-    let list = entries(table);
-    let mut rest = &list[..];
+    let mut rest = list;
     while let Some(first) = rest.first() {
         let same = rest.iter().take_while(|entry| entry.call == first.call).count();
         let (of_call, after) = rest.split_at(same);

@@ -54,7 +54,7 @@ fn compare(number: u32, arguments: [u64; 6]) {
     for table in &TABLES {
         let list = entries(table);
         for machine in MACHINES {
-            let program = assemble(table, machine);
+            let program = assemble(&entries(table), machine);
             let got = run(&program, &call(machine, number, arguments)).unwrap();
             let want = meaning(&list, machine, number, arguments).value();
             assert_eq!(got, want, "{machine:?} {table:?} call {number} {arguments:x?}");
@@ -78,7 +78,7 @@ fn program_is_the_table_at_every_compared_constant() {
     for table in &TABLES {
         let list = entries(table);
         for machine in MACHINES {
-            let program = assemble(table, machine);
+            let program = assemble(&entries(table), machine);
             let mut tried = 0;
             for name in ["ioctl", "personality", "socket", "socketpair", "clone", "unshare"] {
                 let number = machine.number(name).unwrap();
@@ -103,7 +103,7 @@ fn program_is_the_table_at_every_compared_constant() {
 #[test]
 fn a_foreign_architecture_is_killed() {
     for (machine, other) in [(MACHINES[0], MACHINES[1]), (MACHINES[1], MACHINES[0])] {
-        let program = assemble(&TABLES[0], machine);
+        let program = assemble(&entries(&TABLES[0]), machine);
         for audit in [other.audit(), 0x4000_0003, 0x4000_0028, 0, machine.audit() ^ 1] {
             let call = Call { number: 39, architecture: audit, arguments: [0; 6] };
             assert_eq!(run(&program, &call), Some(Action::Kill.value()));
@@ -172,7 +172,7 @@ fn named_calls_answer_as_promised() {
             let number = machine.number(name).unwrap();
             let arguments = [*a, *b, *c, 0, 0, 0];
             for (table, want) in TABLES.iter().zip([plain, nested]) {
-                let got = run(&assemble(table, machine), &call(machine, number, arguments)).unwrap();
+                let got = run(&assemble(&entries(table), machine), &call(machine, number, arguments)).unwrap();
                 assert_eq!(got, *want, "{machine:?} {table:?} {name} {arguments:x?}");
             }
         }
@@ -183,7 +183,7 @@ fn named_calls_answer_as_promised() {
 fn ptrace_and_process_vm_stay_open() {
     for (machine, numbers) in [(MACHINES[0], [101, 310, 311]), (MACHINES[1], [117, 270, 271])] {
         for number in numbers {
-            let got = run(&assemble(&TABLES[0], machine), &call(machine, number, [0; 6]));
+            let got = run(&assemble(&entries(&TABLES[0]), machine), &call(machine, number, [0; 6]));
             assert_eq!(got, Some(Action::Allow.value()));
         }
     }
@@ -220,7 +220,7 @@ fn entries_of_a_call_are_adjacent() {
 fn programs_are_acceptable_to_the_kernel() {
     for table in &TABLES {
         for machine in MACHINES {
-            let program = assemble(table, machine);
+            let program = assemble(&entries(table), machine);
             assert!(program.len() < 4096);
             assert_eq!(program.last().unwrap().code, assemble::RETURN);
             for (at, instruction) in program.iter().enumerate() {

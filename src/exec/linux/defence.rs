@@ -1,0 +1,35 @@
+//! What can be taken out of a sandbox, one by one, by the tests that show each known escape to work without it.
+//!
+//! Nothing but [`run_without`](super::run_without) takes anything out, and no verb of the program calls that: a test
+//! looks for both names in the rest of the sources.
+
+/// One wall. Its text says what stands open without it.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum Defence {
+    /// One system call's entries in the filter.
+    SystemCall(String),
+    /// The whole filter, other architectures' calls included.
+    SystemCalls,
+    /// The covers in `/proc`.
+    ProcCovers,
+    /// `nodev` on everything that is the host's.
+    NoDevices,
+    /// `nosuid` on everything that is the host's.
+    NoSetuid,
+    /// That a place is opened without following links, and is the node that was seen. (Native engine.)
+    SameNode,
+    /// That pid 1 cannot be traced, or looked into.
+    ClosedPid1,
+    /// That capabilities are given up, and `no_new_privs` set.
+    NoPrivileges,
+    /// A session keyring of the run's own.
+    Keyring,
+    /// The limit of core dumps.
+    CoreLimit,
+    /// A process namespace of the run's own. Its `/proc` cannot be mounted then. (Native engine.)
+    ProcessNamespace,
+    /// A network namespace of the run's own. (Native engine.)
+    NetworkNamespace,
+    /// A namespace of System V and message queues of the run's own. (Native engine.)
+    IpcNamespace,
+}
