@@ -51,11 +51,12 @@ pub fn bind(policy: Policy, host: &dyn Host) -> (Option<BoundPolicy>, Vec<Diagno
     let expansions = walk::walk(&policy, host, &links, &private, &mut diagnostics).expansions;
     let matched: Vec<AbsPath> = expansions.iter().map(|(_, place)| place.clone()).collect();
     values.insert("TMP".to_owned(), private.place.to_string());
+    let mounts = node::aliases(host);
     policy.facts = Facts {
         variables: values,
-        nodes: node::named(&policy, &matched, &private, &mut links),
+        nodes: node::named(&policy, &matched, &mounts, &private, &mut links),
         links: links.facts(),
-        mounts: node::aliases(host),
+        mounts,
         expansions,
         own_addresses: host.addresses().to_vec(),
     };

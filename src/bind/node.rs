@@ -3,31 +3,22 @@
 use super::link::Links;
 use super::private::Private;
 use crate::host::Host;
-use crate::ir::{MountFact, Node, Policy, Subject};
+use crate::ir::{Facts, MountFact, Node, Policy, Subject};
 use crate::sets::path::AbsPath;
 use std::collections::BTreeMap;
 
 /// The nodes at each literal target, at each literal prefix of a pattern, at what globs expanded to, and at every
-/// directory on the way to one of these, as far as they exist.
+/// directory on the way to one of these, as far as they exist; and the same for the other names of each by `mounts`.
 pub(super) fn named(
     policy: &Policy,
     expansions: &[AbsPath],
+    mounts: &[MountFact],
     private: &Private,
     links: &mut Links<'_>,
 ) -> BTreeMap<AbsPath, Node> {
     let mut nodes = BTreeMap::new();
     let mut add = |place: &AbsPath| {
-        if links.is_own(place) || private.hides(place) {
-            return;
-        }
-        // From below: once a directory is known, so is the way to it.
-        let mut at = Some(place.clone());
-        while let Some(path) = at.filter(|path| !nodes.contains_key(path) && !private.hides(path)) {
-            if let Ok(Some(node)) = links.node(&path) {
-                nodes.insert(path.clone(), node);
-            }
-            at = path.parent();
-        }
+        way_to(place, private, links, &mut nodes);
     };
     let rules = policy.rules.iter().map(|rule| &rule.subject);
     for subject in rules.chain(policy.expects.iter().map(|expect| &expect.subject)) {
@@ -40,7 +31,29 @@ pub(super) fn named(
     for place in expansions {
         add(place);
     }
+    if !mounts.is_empty() {
+        let facts = Facts { nodes, mounts: mounts.to_vec(), ..Facts::default() };
+        let others: Vec<AbsPath> = facts.nodes.keys().flat_map(|path| facts.aliases(path)).collect();
+        nodes = facts.nodes;
+        for other in &others {
+            way_to(other, private, links, &mut nodes);
+        }
+    }
     nodes
+}
+
+fn way_to(place: &AbsPath, private: &Private, links: &mut Links<'_>, nodes: &mut BTreeMap<AbsPath, Node>) {
+    if links.is_own(place) || private.hides(place) {
+        return;
+    }
+    // From below: once a directory is known, so is the way to it.
+    let mut at = Some(place.clone());
+    while let Some(path) = at.filter(|path| !nodes.contains_key(path) && !private.hides(path)) {
+        if let Ok(Some(node)) = links.node(&path) {
+            nodes.insert(path.clone(), node);
+        }
+        at = path.parent();
+    }
 }
 
 /// The mounts that show a node which another mount shows as well.

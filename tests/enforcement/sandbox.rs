@@ -91,11 +91,6 @@ impl Run {
         self
     }
 
-    /// A read-only bind of a place onto itself.
-    pub fn pinned(self, path: &Path, write: bool) -> Run {
-        self.bound(path, write, true)
-    }
-
     pub fn masked(mut self, path: &Path) -> Run {
         let place = bytes(path);
         self.plan.mounts.push(if path.is_dir() {

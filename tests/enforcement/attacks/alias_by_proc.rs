@@ -13,11 +13,12 @@ fn a_mask_holds_under_every_name() {
             scratch.display(),
             scratch.file_name().unwrap().to_string_lossy()
         );
-        let run = Run::shell(&script).as_user_of(user).writing(scratch).in_directory(scratch);
+        let run = Run::policy("allow write $WORKSPACE", scratch, &script).as_user_of(user);
         // Without the mask each but `/proc/1` gives it away.
         assert_eq!(String::from_utf8(run.output().stdout).unwrap(), "secret\n".repeat(6));
         write(&secret, "secret\n", user);
-        assert_eq!(run.masked(&secret).output().stdout, b"");
+        let rules = "allow write $WORKSPACE\ndeny read $WORKSPACE/secret";
+        assert_eq!(Run::policy(rules, scratch, &script).as_user_of(user).output().stdout, b"");
         assert_eq!(std::fs::read_to_string(&secret).unwrap(), "secret\n");
     });
 }

@@ -9,16 +9,12 @@ fn a_pinned_parent_cannot_be_renamed() {
         let (git, hooks) = (scratch.join(".git"), scratch.join(".git/hooks"));
         make_directory(&git, user);
         make_directory(&hooks, user);
-        let attack = || {
-            Run::shell("mv .git .git.old && mkdir -p .git/hooks && echo x > .git/hooks/pre-commit")
-                .as_user_of(user)
-                .writing(scratch)
-                .in_directory(scratch)
-        };
-        let defended = attack().pinned(&git, true).bound(&hooks, false, true);
+        let attack = "mv .git .git.old && mkdir -p .git/hooks && echo x > .git/hooks/pre-commit";
+        let rules = "allow write $WORKSPACE\ndeny write $WORKSPACE/.git/hooks";
+        let defended = Run::policy(rules, scratch, attack).as_user_of(user);
         assert!(defended.fails().contains("busy"));
         assert!(!hooks.join("pre-commit").exists());
-        attack().bound(&hooks, false, true).succeeds();
+        defended.without_mount(git.to_str().unwrap()).succeeds();
         assert!(hooks.join("pre-commit").exists());
     });
 }
