@@ -10,6 +10,7 @@ mod choice;
 mod faults;
 mod files;
 mod limits;
+mod matrix;
 mod network;
 mod places;
 mod processes;
