@@ -6,6 +6,7 @@
 mod bound;
 mod chance;
 mod tree;
+mod weak;
 
 use crate::sandbox::{scratch, users};
 use crate::support;
