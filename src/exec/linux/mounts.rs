@@ -3,6 +3,12 @@
 //!
 //! The plan says what and in which order; nothing is decided here.
 
+mod masks;
+mod table;
+
+pub use masks::Masks;
+pub use table::{check_places, forbid_running, places};
+
 use super::command::Command;
 use super::control::Failure;
 use super::defence::Defence;
@@ -320,128 +326,6 @@ pub fn nothing_on_top(root: BorrowedFd<'_>) -> Result<(), Failure> {
     openat2(root, "..", how).map(drop).map_err(|errno| Failure::setup("let go of everything on top of `/`", errno))
 }
 
-/// Where a plan mounts something, and for the host's nodes, which.
-pub fn places(plan: &Plan) -> Vec<(Vec<u8>, Option<Node>)> {
-    let mounts = plan.mounts.iter().filter_map(|mount| match mount {
-        Mount::Bind { path, node, .. } => Some((path.clone(), Some(*node))),
-        Mount::Directory { .. } | Mount::File { .. } | Mount::Symlink { .. } => None,
-        other => Some((target(other).to_vec(), None)),
-    });
-    mounts.collect()
-}
-
-/// Refuses to go on where a place is no mount point, or no link-free way to the node that was seen: for mounts made by
-/// another program, afterwards.
-pub fn check_places(root: BorrowedFd<'_>, places: &[(Vec<u8>, Option<Node>)]) -> Result<(), Failure> {
-    let points: BTreeSet<Vec<u8>> = mount_points()?.into_iter().collect();
-    for (path, node) in places {
-        if !points.contains(path) {
-            return Err(Failure::changed(path));
-        }
-        let Some(node) = node else { continue };
-        let place = open(root, path).map_err(|errno| at("open", path, errno))?;
-        let seen = fstat(&place).map_err(|errno| at("look at", path, errno))?;
-        if !same_node(&seen, node) {
-            return Err(Failure::changed(path));
-        }
-    }
-    Ok(())
-}
-
-/// The mount points of this mount namespace, as they are seen from its root, in order of their making.
-fn mount_points() -> Result<Vec<Vec<u8>>, Failure> {
-    let failed = |errno| Failure::setup("read `/proc/self/mountinfo`", errno);
-    let table = std::fs::read("/proc/self/mountinfo")
-        .map_err(|error| failed(Errno::from_raw(error.raw_os_error().unwrap_or(libc::EIO))))?;
-    let lines = table.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-    lines.map(|line| line.split(|byte| *byte == b' ').nth(4).map(unescape).ok_or(failed(Errno::EBADMSG))).collect()
-}
-
-/// Makes noexec every mount that lies at or below one of `noexec`, unless one of `exec` is nearer.
-pub fn forbid_running(root: BorrowedFd<'_>, noexec: &[Vec<u8>], exec: &[Vec<u8>]) -> Result<(), Failure> {
-    if noexec.is_empty() {
-        return Ok(());
-    }
-    let nearest = |path: &[u8], places: &[Vec<u8>]| {
-        let holds = |place: &&Vec<u8>| *place == b"/" || **place == path || is_below(path, place);
-        places.iter().filter(holds).map(Vec::len).max()
-    };
-    for path in mount_points()? {
-        let (Some(bad), good) = (nearest(&path, noexec), nearest(&path, exec)) else { continue };
-        if good.is_some_and(|good| good > bad) {
-            continue;
-        }
-        match open(root, &path) {
-            Ok(place) => kernel::restrict_mount(place.as_fd(), NOEXEC, false)
-                .map_err(|errno| at("forbid running programs at", &path, errno))?,
-            // Below another mount, where nobody gets to.
-            Err(Errno::ENOENT | Errno::ENOTDIR | Errno::EACCES) => (),
-            Err(errno) => return Err(at("open", &path, errno)),
-        }
-    }
-    Ok(())
-}
-
-/// The mount table writes blanks, line ends and backslashes in octal (proc_pid_mountinfo(5)).
-fn unescape(field: &[u8]) -> Vec<u8> {
-    let mut path = Vec::with_capacity(field.len());
-    let mut rest = field;
-    while let Some((&byte, after)) = rest.split_first() {
-        let octal = (byte == b'\\').then(|| after.get(..3)).flatten();
-        let value = octal.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok());
-        path.push(value.unwrap_or(byte));
-        rest = if value.is_some() { &after[3..] } else { after };
-    }
-    path
-}
-
-/// The nodes that masks are copies of: one file system each, however many masks.
-pub struct Masks {
-    /// Its root is 0700: what lies in it is reached by the copies alone.
-    stage: OwnedFd,
-    listable: Option<OwnedFd>,
-    searchable: Option<OwnedFd>,
-}
-
-impl Masks {
-    /// Stands on top of the new root until everything is mounted.
-    pub fn new(root: BorrowedFd<'_>) -> Result<Masks, Failure> {
-        let failed = |errno| Failure::setup("make the masks", errno);
-        let stage = memory(c"0700", NOSUID | NODEV | NOEXEC, None).map_err(failed)?;
-        let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_CLOEXEC;
-        openat(&stage, c"file", flags, Mode::empty()).map_err(failed)?;
-        make(&stage, c"listable", Shape::Directory).map_err(failed)?;
-        mkdirat(&stage, c"searchable", Mode::from_bits_truncate(0o111)).map_err(failed)?;
-        kernel::restrict_mount(stage.as_fd(), RDONLY, false).map_err(failed)?;
-        // Only an attached mount can be copied before Linux 6.15.
-        kernel::attach(stage.as_fd(), root).map_err(failed)?;
-        Ok(Masks { stage, listable: None, searchable: None })
-    }
-
-    pub fn remove(&self) -> Result<(), Failure> {
-        let failed = |errno| Failure::setup("put the masks' stage away", errno);
-        nix::unistd::fchdir(&self.stage).map_err(failed)?;
-        nix::mount::umount2(".", nix::mount::MntFlags::MNT_DETACH).map_err(failed)
-    }
-
-    pub fn file(&mut self, path: &[u8]) -> Result<OwnedFd, Failure> {
-        kernel::copy_tree(self.stage.as_fd(), c"file", false).map_err(|errno| at("make a mask for", path, errno))
-    }
-
-    pub fn directory(&mut self, listable: bool, path: &[u8]) -> Result<OwnedFd, Failure> {
-        let (kept, name) =
-            if listable { (&mut self.listable, c"listable") } else { (&mut self.searchable, c"searchable") };
-        let failed = |errno| at("make a mask for", path, errno);
-        if kept.is_none() {
-            *kept = Some(open(self.stage.as_fd(), name.to_bytes()).map_err(failed)?);
-        }
-        match kept {
-            Some(directory) => kernel::copy_tree(directory.as_fd(), c"", false).map_err(failed),
-            None => Err(failed(Errno::ENOENT)),
-        }
-    }
-}
-
 /// Opens what `path`, absolute or not, names below `at`, as a place only (`O_PATH`); no link is followed, neither on the way nor at the end.
 pub fn open(at: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
     let how = OpenHow::new()
@@ -536,12 +420,6 @@ fn is_below(path: &[u8], directory: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_mount_tables_escapes() {
-        assert_eq!(unescape(br"/a\040b\134c\011"), b"/a b\\c\t");
-        assert_eq!(unescape(br"/a\0"), br"/a\0");
-    }
 
     #[test]
     fn below_is_by_whole_segments() {
