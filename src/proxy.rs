@@ -38,15 +38,21 @@ struct Proxy {
     limits: Limits,
 }
 
-/// Serves connections from `listener` until the future is dropped; drops its connections with it.
+/// Serves connections from `listener` until the future is dropped; drops its connections with it. `descriptors` is how many
+/// the process may have.
 ///
 /// Needs a tokio runtime with time and I/O, of either flavour. Names are resolved on threads of their own, four at once,
 /// which hold up neither the future's end nor the runtime's.
 ///
 /// # Errors
 /// Only when accepting fails for good.
-pub async fn serve(listener: tokio::net::TcpListener, rules: Arc<Rules>, events: Arc<dyn Sink>) -> std::io::Result<()> {
-    let limits = Limits::STANDARD;
+pub async fn serve(
+    listener: tokio::net::TcpListener,
+    rules: Arc<Rules>,
+    events: Arc<dyn Sink>,
+    descriptors: u64,
+) -> std::io::Result<()> {
+    let limits = Limits::STANDARD.within(descriptors);
     serve_with(listener, rules, events, Arc::new(System::new(limits.lookups)), limits).await
 }
 

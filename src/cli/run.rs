@@ -8,13 +8,12 @@ use sandbox_runtime::backend::bubblewrap::Needs;
 use sandbox_runtime::compile::compile;
 use sandbox_runtime::diagnostic::{Level, any_error};
 use sandbox_runtime::event::{Collector, Lines, RuleText, Sink};
-use sandbox_runtime::exec::linux::{self, Engine, Error, Exit, Launch};
+use sandbox_runtime::exec::linux::{self, Engine, Error, EventFile, Exit, Launch};
 use sandbox_runtime::ir::{Access, BoundPolicy, RuleId, decide};
 use sandbox_runtime::proxy::Rules;
 use sandbox_runtime::sets::path::AbsPath;
 use sandbox_runtime::source::Sources;
 use std::ffi::OsString;
-use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -140,14 +139,14 @@ fn end(run: &Run, outcome: Outcome, events: &Events) -> Result<u8, Refused> {
 /// What was refused: tallied for the end, and written down where asked.
 struct Events {
     tally: Arc<Collector>,
-    lines: Option<Arc<Lines<File>>>,
+    lines: Option<Arc<Lines<EventFile>>>,
 }
 
 impl Events {
     fn new(path: Option<&Path>) -> Result<Self, String> {
         let create = |path: &Path| {
-            let file = File::create(path);
-            let file = file.map_err(|error| format!("cannot write events to `{}`: {error}", path.display()))?;
+            let file = EventFile::open(path)
+                .map_err(|error| format!("cannot write events to `{}`: {error}", path.display()))?;
             Ok::<_, String>(Arc::new(Lines::new(file)))
         };
         Ok(Self { tally: Arc::default(), lines: path.map(create).transpose()? })

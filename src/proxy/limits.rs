@@ -27,7 +27,7 @@ pub struct Limits {
     pub dial_all: Duration,
     /// How long one address is tried before the next is tried beside it (RFC 8305, section 5).
     pub dial_stagger: Duration,
-    /// Connections at once. Each may hold two descriptors, and the usual soft limit of a process is 1024. Past it, the
+    /// Connections at once; fewer where the process may have few descriptors, see [`Limits::within`]. Past it, the
     /// oldest connection that has not sent a whole head yet is dropped; when there is none, new ones wait in the
     /// listener's queue.
     pub connections: usize,
@@ -64,4 +64,25 @@ impl Limits {
         half_closed_idle: Duration::from_secs(10 * 60),
         tunnel_buffer: 16 << 10,
     };
+
+    /// The same for a process that may have this many descriptors: each connection has one to its client and, while it
+    /// tries addresses beside each other, several outwards, of which one stays. What is left over is for the resolver,
+    /// and for the process itself.
+    #[must_use]
+    pub fn within(self, descriptors: u64) -> Limits {
+        let share = usize::try_from(descriptors.saturating_sub(64) / 4).unwrap_or(usize::MAX);
+        Limits { connections: self.connections.min(share).max(1), ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_descriptors_make_few_connections() {
+        let connections = |descriptors| Limits::STANDARD.within(descriptors).connections;
+        assert_eq!([connections(0), connections(64), connections(256), connections(1024)], [1, 1, 48, 240]);
+        assert_eq!(connections(20_000), Limits::STANDARD.connections);
+    }
 }

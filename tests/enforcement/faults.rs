@@ -619,3 +619,22 @@ fn a_kept_descriptor_is_the_callers_or_none() {
     assert_eq!(output.code, 2, "{output:?}");
     assert!(output.stderr.contains("--keep-fd 7"), "{}", output.stderr);
 }
+
+#[test]
+fn events_are_written_nowhere_but_where_they_were_named() {
+    let scene = Scene::new().file("work/precious", "old").link("work/link", "precious").policy("allow read $WORKSPACE");
+    let fifo = scene.workspace().join("fifo");
+    nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    for (name, why) in [("link", "it is a link"), ("fifo", "nobody reads it"), (".", "directory")] {
+        let arguments = ["run", "--events", name, "--policy", "../test.policy", "--", "true"];
+        scene.sandboxed(["true"]);
+        let output = output(&mut scene.srt(arguments));
+        assert!(output.fails(125).contains(why), "{name}: {}", output.stderr);
+    }
+    assert_eq!(fs::read_to_string(scene.workspace().join("precious")).unwrap(), "old");
+    for name in ["events", "/dev/null", "/dev/stderr", "/dev/fd/1"] {
+        let arguments = ["run", "--events", name, "--policy", "../test.policy", "--", "true"];
+        output(&mut scene.srt(arguments)).ok();
+    }
+    assert_eq!(fs::read_to_string(scene.workspace().join("events")).unwrap(), "");
+}

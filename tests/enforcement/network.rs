@@ -45,6 +45,16 @@ print(sorted(name for _, name in socket.if_nameindex()))
 
 /// A policy for real, through the program itself.
 fn srt(engine: &str, connect: &str, script: &str) -> Output {
+    srt_command(engine, connect, script).process.output().unwrap()
+}
+
+/// The same, not yet started.
+struct Prepared {
+    process: Command,
+    _place: tempfile::TempDir,
+}
+
+fn srt_command(engine: &str, connect: &str, script: &str) -> Prepared {
     let place = scratch(None);
     let policy = place.path().join("x.policy");
     let text = format!("srt 1\nuse std/system\ndefault read deny\nallow read $WORKSPACE\n{connect}\n");
@@ -53,7 +63,8 @@ fn srt(engine: &str, connect: &str, script: &str) -> Output {
     std::fs::create_dir(&workspace).unwrap();
     let mut srt = Command::new(env!("CARGO_BIN_EXE_srt"));
     srt.args(["run", "--engine", engine, "--policy"]).arg(&policy).args(["--", "sh", "-c", script]);
-    srt.current_dir(workspace).env("HOME", place.path().join("home")).output().unwrap()
+    srt.current_dir(workspace).env("HOME", place.path().join("home"));
+    Prepared { process: srt, _place: place }
 }
 
 #[test]
@@ -77,5 +88,54 @@ fn the_commands_status_and_time_limit_hold_beside_the_proxy() {
         assert_eq!(run("", "exit 42"), Some(42));
         assert_eq!(run("", "kill -TERM $$"), Some(143));
         assert_eq!(run("limit time 300ms", "sleep 1000"), Some(124));
+    }
+}
+
+/// Half of it opens tunnels, half says nothing: each process of it holds as many as it may.
+const FLOOD: &str = "
+import os, socket, sys, time, urllib.request
+flood = []
+for _ in range(6):
+    process = os.fork()
+    if process == 0:
+        held = []
+        for n in range(60):
+            try:
+                held.append(socket.create_connection(('198.18.0.1', 3128), 1))
+                held[-1].sendall(b'CONNECT 127.0.0.1:PORT HTTP/1.1\\r\\nHost: 127.0.0.1:PORT\\r\\n\\r\\n' if n % 2 else b'GET ')
+            except OSError:
+                pass
+        time.sleep(100)
+    flood.append(process)
+time.sleep(2)
+if len(sys.argv) > 1:
+    sys.exit(4)
+for process in flood:
+    os.kill(process, 9)
+    os.waitpid(process, 0)
+print(urllib.request.urlopen('http://127.0.0.1:PORT/', timeout=20).read().decode(), end='')
+sys.exit(3)
+";
+
+#[test]
+fn a_flood_of_connections_does_not_use_up_the_supervisors_descriptors() {
+    let port = server();
+    let script = format!("cat > $TMPDIR/flood.py <<'E'\n{}\nE\n", FLOOD.replace("PORT", &port.to_string()));
+    for engine in ["native", "bwrap"] {
+        for (limit, argument, status, said) in
+            [(100, "", 3, "hello\n"), (1024, "", 3, "hello\n"), (100, "leave", 4, "")]
+        {
+            let script = format!("{script}/usr/bin/python3 $TMPDIR/flood.py {argument}");
+            let prepared = srt_command(engine, &format!("allow connect 127.0.0.1:{port}"), &script);
+            let mut few = Command::new("sh");
+            few.args(["-c", &format!("ulimit -n {limit}; exec \"$0\" \"$@\"")]);
+            few.arg(prepared.process.get_program()).args(prepared.process.get_args());
+            few.current_dir(prepared.process.get_current_dir().unwrap());
+            let begin = std::time::Instant::now();
+            let output = few.output().unwrap();
+            assert_eq!(output.status.code(), Some(status), "{engine} {limit}: {output:?}");
+            assert_eq!(String::from_utf8_lossy(&output.stdout), said, "{engine} {limit}: {output:?}");
+            assert!(begin.elapsed() < std::time::Duration::from_secs(60));
+        }
     }
 }

@@ -172,3 +172,29 @@ fn a_terminal_stops_and_continues_the_command() {
     assert_eq!(line, "end\n");
     assert!(child.wait().unwrap().success());
 }
+
+#[test]
+fn a_signal_at_any_moment_ends_the_run_and_leaves_nothing() {
+    for_each_user(|user, _| {
+        let time = format!("96{:06}", std::process::id() + user.unwrap_or(0));
+        for delay in [0, 1, 2, 3, 4, 6, 8, 11, 15, 20, 30, 50, 80] {
+            let run = Run::shell(&format!("exec sleep {time}")).as_user_of(user);
+            let (mut process, _plan) = run.process();
+            let mut child = process.spawn().unwrap();
+            std::thread::sleep(Duration::from_millis(delay));
+            kill(pid(&child), Signal::SIGTERM).unwrap();
+            let begin = Instant::now();
+            let status = loop {
+                if let Some(status) = child.try_wait().unwrap() {
+                    break status;
+                }
+                assert!(begin.elapsed() < Duration::from_secs(10), "after {delay} ms: it goes on");
+                std::thread::sleep(Duration::from_millis(2));
+            };
+            use std::os::unix::process::ExitStatusExt;
+            // Before the program held signals back, by the signal itself.
+            assert!(status.code() == Some(143) || status.signal() == Some(15), "after {delay} ms: {status:?}");
+            eventually("a process is left", || processes_with(&format!("sleep {time}")) == 0);
+        }
+    });
+}

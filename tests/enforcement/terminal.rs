@@ -85,3 +85,22 @@ fn the_foreground_is_given_back() {
     session.send_line("hello").unwrap();
     session.exp_string("read hello").unwrap();
 }
+
+#[test]
+fn ctrl_c_gives_the_commands_own_status() {
+    for_each_user(|user, _| {
+        for (script, status) in [
+            ("trap 'exit 42' INT; echo ready; sleep 1000 & wait", 42),
+            ("echo ready; exec sleep 1000", 130),
+            ("trap '' INT; echo ready; sleep 1; exit 5", 5),
+        ] {
+            let (mut session, _plan) = session(&Run::shell(script).as_user_of(user));
+            session.exp_string("ready").unwrap();
+            std::thread::sleep(std::time::Duration::from_millis(200));
+            session.send_control('c').unwrap();
+            session.exp_eof().unwrap();
+            let ended = session.process().wait().unwrap();
+            assert!(format!("{ended:?}").contains(&format!(", {status})")), "{script}: {ended:?}");
+        }
+    });
+}

@@ -3,7 +3,7 @@
 use super::command::Command;
 use super::control::{Control, Failure, Report};
 use super::defence::Defence;
-use super::supervisor::Started;
+use super::supervisor::{self, Started};
 use super::{Error, init, kernel, mounts, network};
 use crate::backend::bubblewrap::{Network, Plan};
 use nix::errno::Errno;
@@ -107,8 +107,5 @@ fn write(path: &str, text: &str) -> Result<(), Failure> {
 
 /// Every source of the plan is open at the same time. The command gets the caller's limit back.
 fn raise_open_files() -> Result<(), Failure> {
-    use nix::sys::resource::{Resource, getrlimit, setrlimit};
-    let failed = |errno| Failure::setup("raise the limit of open files", errno);
-    let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).map_err(failed)?;
-    setrlimit(Resource::RLIMIT_NOFILE, hard, hard).map_err(failed)
+    supervisor::raise_open_files().map(drop).map_err(|errno| Failure::setup("raise the limit of open files", errno))
 }

@@ -7,6 +7,7 @@ use crate::event::Sink;
 use crate::proxy::{self, Rules};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::socket::MsgFlags;
@@ -254,6 +255,8 @@ impl Supervisor {
         let act = "start the proxy";
         let failed = |source| Error::Setup { act: act.into(), source };
         landlock::keep_resolver_alone().map_err(|errno| setup("give up files before the proxy is started", errno))?;
+        // The command has its limits already; these are ours alone, which it must not be able to use up.
+        let descriptors = raise_open_files().map_err(|errno| setup("raise the limit of open files", errno))?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
         runtime.block_on(async {
             let listener = std::net::TcpListener::from(listener);
@@ -264,7 +267,7 @@ impl Supervisor {
             let signals = watch(self.signals.file.as_fd())?;
             let control = watch(self.started.control.as_fd())?;
             let mut deadline = deadline;
-            let mut proxy = std::pin::pin!(proxy::serve(listener, rules, events));
+            let mut proxy = std::pin::pin!(proxy::serve(listener, rules, events, descriptors));
             let mut failure = None;
             loop {
                 let at = tokio::time::Instant::from_std(deadline.unwrap_or_else(Instant::now));
@@ -312,6 +315,13 @@ impl Supervisor {
             }),
         }
     }
+}
+
+/// To what the caller may have at all; how many that is.
+pub fn raise_open_files() -> Result<u64, Errno> {
+    let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
+    setrlimit(Resource::RLIMIT_NOFILE, hard, hard)?;
+    Ok(hard)
 }
 
 impl Drop for Supervisor {
