@@ -245,6 +245,6 @@ fn bash_has_job_control_in_a_terminal() {
         terminal.send_line("exit 7").unwrap();
         terminal.exp_eof().unwrap();
         let status = terminal.process().wait().unwrap();
-        assert!(format!("{status:?}").contains("7"), "{user:?}: {status:?}");
+        assert!(format!("{status:?}").contains('7'), "{user:?}: {status:?}");
     }
 }

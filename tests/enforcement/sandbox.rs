@@ -131,7 +131,7 @@ impl Run {
     }
 
     pub fn in_directory(mut self, path: &Path) -> Run {
-        self.directory = path.to_owned();
+        path.clone_into(&mut self.directory);
         self
     }
 

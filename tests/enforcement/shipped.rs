@@ -37,7 +37,10 @@ fn scene(user: User) -> Scene {
 /// A script that makes each attempt in a shell of its own, and names those that succeed.
 fn tried(attempts: &[&str]) -> String {
     let lines = attempts.iter().enumerate();
-    lines.map(|(number, attempt)| format!("( {attempt}\n) >/dev/null 2>&1 && echo {number}\n")).collect::<String>()
+    lines
+        .map(|(number, attempt)| format!("( {attempt}\n) >/dev/null 2>&1 && echo {number}\n"))
+        .collect::<Vec<_>>()
+        .concat()
         + "true\n"
 }
 

@@ -1,6 +1,6 @@
 //! One test program for what is neither a unit nor the real sandbox: meaning, structure, documents, the command line.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, clippy::format_push_string)]
 
 mod architecture;
 mod cli;

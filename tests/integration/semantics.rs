@@ -58,8 +58,9 @@ fn inclusion_agrees_with_enumeration() {
         let (own, whole) = (cases::path_set(&world, &[a], &[]), cases::path_set(&world, &[b], &[]));
         let pair = format!("{} and {}", world.path_text(a), world.path_text(b));
         let matches = |pattern, witness: &AbsPath| {
-            let segments = witness.segments.iter().map(|segment| std::str::from_utf8(segment).unwrap()).collect();
-            world.matches(pattern, witness.start != Start::Root, segments)
+            let segments: Vec<_> =
+                witness.segments.iter().map(|segment| std::str::from_utf8(segment).unwrap()).collect();
+            world.matches(pattern, witness.start != Start::Root, &segments)
         };
         // A witness that is longer than the universe is deep is looked at by itself.
         match own.is_subset(&whole) {

@@ -402,8 +402,8 @@ impl World {
     }
 
     /// Whether a pattern matches a path of any length.
-    pub fn matches(&self, pattern: usize, variable: bool, segments: Vec<&str>) -> bool {
-        self.matches_path(&self.patterns[pattern], variable, &segments)
+    pub fn matches(&self, pattern: usize, variable: bool, segments: &[&str]) -> bool {
+        self.matches_path(&self.patterns[pattern], variable, segments)
     }
 
     pub fn paths_inside(&self, a: usize, b: usize) -> bool {

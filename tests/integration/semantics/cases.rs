@@ -39,6 +39,8 @@ pub enum Kind {
 }
 
 #[derive(Debug, Clone)]
+// Each is a draw of its own.
+#[allow(clippy::struct_excessive_bools)]
 struct RuleDraft {
     effect: Effect,
     /// Not the verb of the access, but one that bears on it.
