@@ -59,6 +59,10 @@ book: ## the book, as HTML, in target/book
 		$(CARGO) install mdbook --version $(MDBOOK_VERSION) --locked --no-default-features --features search
 	mdbook build book
 
+.PHONY: pages
+pages: ## write the book's pages of findings from the code
+	UPDATE_PAGES=1 $(CARGO) test --locked --test integration the_pages_of_findings
+
 .PHONY: setup
 setup: ## install everything any target needs, and do nothing else
 	@.ci/setup demo test lint bench

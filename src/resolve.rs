@@ -19,7 +19,7 @@ pub(crate) mod tests;
 pub use codes::CODES;
 
 /// The embedded modules, by name: `(NAME, text)` of each `std/NAME`.
-pub use std::MODULES as STD;
+pub use std::{MODULES as STD, text as std_text};
 
 use crate::diagnostic::Diagnostic;
 use crate::ir::{Origin, Policy, Setting};

@@ -12,17 +12,30 @@ use std::path::PathBuf;
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
     arg_required_else_help = true,
+    override_usage = "srt [OPTIONS] COMMAND [ARG]...\n       srt VERB ...",
+    subcommand_help_heading = "Verbs",
+    max_term_width = 100,
     after_help = "\
 Examples:
-  srt npm test                                   run under your default policy: write here and in $TMP, no network
-  srt run --policy agent.policy -- my-agent      run under a policy file
-  srt check agent.policy                         what is wrong with a policy, and what to do about it
-  srt explain --policy agent.policy read ~/.ssh  what is decided, and by which line
+  Run under your default policy (write here and in $TMP, read no secrets,
+  reach no network):
+    srt npm test
+  Run under a policy file:
+    srt run --policy agent.policy -- my-agent
+  Run under flags alone: read one directory, write another, reach one host
+    srt --allow-read . --allow-write out --network-allowlist api.example.com job
+  What is wrong with a policy, and what is decided by which of its lines:
+    srt check agent.policy
+    srt explain --policy agent.policy read ~/.ssh
 
-`srt COMMAND ARG…` is short for `srt run -- COMMAND ARG…`; a command that is called like a verb needs the long form.
+`srt COMMAND ARG…` is short for `srt run -- COMMAND ARG…`. A command that is
+called like a verb needs the long form.
 
-Exit status: the command's own; 128+n if signal n ended it; 124 its time limit; 125 the sandbox could not be set up, and
-nothing was run; 126 or 127 the command could not be started. Other verbs: 0; 1 findings of level error; 2 usage."
+Exit status of a run: the command's own; 128+n if signal n ended it; 124 if its
+time was up; 125 if the sandbox could not be set up (nothing was run); 126 or
+127 if the command could not be started.
+Exit status of the other verbs: 0; 1 for findings of level error; 2 for a
+mistake on the command line, or a file that cannot be read."
 )]
 pub struct Arguments {
     #[command(subcommand)]
@@ -37,11 +50,10 @@ pub enum Verb {
     Run(Run),
     /// Say what is wrong with policy files
     Check(Check),
-    /// Say what is decided about one access and why, or what a diagnostic means
+    /// Say what is decided about one access and why, or what a finding means
     Explain(Explain),
     /// Put policy files into their one layout
     Fmt(Fmt),
-
     /// Try what this machine offers for sandboxing, and say how to mend what is missing
     Doctor(Doctor),
     /// Print a completion script for a shell
@@ -55,12 +67,12 @@ pub struct PolicyChoice {
     #[arg(long = "policy", short = 'p', value_name = "FILE")]
     pub policies: Vec<PathBuf>,
     /// Give a variable of the policy its value
-    #[arg(long = "define", short = 'D', value_name = "NAME=VALUE", value_parser = define)]
+    #[arg(long = "define", value_name = "NAME=VALUE", value_parser = define)]
     pub defines: Vec<(String, String)>,
     /// The directory that `$WORKSPACE` names [default: where you are]
     #[arg(long, value_name = "DIR")]
     pub workspace: Option<PathBuf>,
-    /// Also permit reading PATH; without a policy every other read but what programs need to start is closed
+    /// Also permit reading PATH; without --policy nothing else can be read but what programs need to start
     #[arg(long, value_name = "PATH")]
     pub allow_read: Vec<PathBuf>,
     /// Also permit reading and writing PATH
@@ -72,18 +84,29 @@ pub struct PolicyChoice {
 }
 
 #[derive(Debug, Args)]
+#[command(override_usage = "srt run [OPTIONS] -- COMMAND [ARG]...")]
 #[command(after_help = "\
-Without --policy: $XDG_CONFIG_HOME/srt/default.policy, else the built-in std/default (write the workspace and $TMP,
-secrets unreadable, no network). Nothing in the workspace is ever loaded by itself.
+Without --policy: $XDG_CONFIG_HOME/srt/default.policy, else the built-in
+std/default (write the workspace and $TMP, read no secrets, reach no network).
+Nothing in the workspace is ever loaded as a policy by itself.
+
+With --allow-read and no --policy, reading is closed but for the PATHs and what
+programs need to start, and $WORKSPACE is the first PATH. Credentials in them
+(.env, ~/.ssh) stay closed: to open one, name it.
 
 Examples:
-  srt run --policy agent.policy -- claude
+  srt run --policy agent.policy -- my-agent
   srt run --policy ci.policy --define registry=registry.example.com -- npm ci
-  srt run --print-policy")]
+  srt run --allow-read . --allow-write out -- make report
+  srt run --print-policy
+
+Exit status: the command's own; 128+n if signal n ended it; 124 if its time was
+up; 125 if the sandbox could not be set up (nothing was run); 126 or 127 if the
+command could not be started; 2 for a mistake on the command line.")]
 pub struct Run {
     #[command(flatten)]
     pub choice: PolicyChoice,
-    /// Who sets the sandbox up
+    /// Who sets the sandbox up: `native` needs nothing installed, `bwrap` is bubblewrap
     #[arg(long, value_enum, default_value_t = EngineName::Native)]
     pub engine: EngineName,
     /// Let the command make namespaces and mounts of its own (Chromium, Podman, Nix, Bazel); gives up Landlock
@@ -110,11 +133,19 @@ pub struct Run {
 #[command(after_help = "\
 Examples:
   srt check policies/*.policy
-  srt check --deny warnings --format json agent.policy")]
+  srt check --host agent.policy                  with this machine's files
+  srt check --deny warnings --format json agent.policy
+
+Without --host a policy is checked on an example machine, so that the answer is
+the same everywhere. `srt explain CODE` says more about a finding.
+
+Exit status: 0; 1 for findings of level error; 2 for a mistake on the command
+line, or a file that cannot be read.")]
 pub struct Check {
     /// Policy files, each checked by itself
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
+    /// For people, on standard error, or for programs, on standard output
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub format: Format,
     /// Check against this machine: its variables, links and files
@@ -149,20 +180,33 @@ pub struct Levels {
 Examples:
   srt explain --policy agent.policy read ~/.ssh/id_ed25519
   srt explain --policy agent.policy connect api.github.com:443
-  srt explain dead-rule")]
+  srt explain later-names                        the page of a finding
+  srt explain std/secrets                        the text of a built-in module
+
+Exit status: 0, whatever the verdict; 1 if the policy has errors; 2 for a
+mistake on the command line.")]
 pub struct Explain {
     #[command(flatten)]
     pub choice: PolicyChoice,
+    /// For people or for programs
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub format: Format,
-    /// read, write, exec, connect, listen, socket or env; or the code of a diagnostic
-    #[arg(value_name = "VERB|CODE")]
+    /// read, write, exec, connect, listen, socket or env; or the code of a finding, or a module
+    #[arg(value_name = "VERB|CODE|MODULE")]
     pub subject: String,
     /// A path, HOST[:PORT], ADDRESS[:PORT] or a variable's name
     pub target: Option<String>,
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  srt fmt policies/*.policy
+  srt fmt --check agent.policy                   in a pipeline
+  srt fmt - < agent.policy                       in an editor
+
+Exit status: 0; 1 if a file has errors, or with --check would change; 2 for a
+file that cannot be read or written.")]
 pub struct Fmt {
     /// Policy files to rewrite in place; `-` reads standard input and writes standard output
     #[arg(required = true, value_name = "FILE")]
@@ -173,12 +217,20 @@ pub struct Fmt {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Exit status: 0 if commands can be run in a sandbox here, else 1.")]
 pub struct Doctor {
+    /// For people or for programs
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub format: Format,
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  srt completions bash > ~/.local/share/bash-completion/completions/srt
+  srt completions zsh > ~/.zfunc/_srt
+  srt completions fish > ~/.config/fish/completions/srt.fish")]
 pub struct Completions {
     #[arg(value_enum)]
     pub shell: clap_complete::Shell,
@@ -192,9 +244,7 @@ pub enum Format {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum EngineName {
-    /// By our own mounts; nothing to install
     Native,
-    /// By bubblewrap, which must be installed
     Bwrap,
 }
 

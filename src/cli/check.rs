@@ -19,9 +19,11 @@ pub fn check(check: &Check) -> u8 {
     let mut worst = 0;
     let mut all = Vec::new();
     let mut counts = [0_usize; 3];
+    let mut read = 0;
     for path in &check.files {
         match file(check, path) {
             Ok((diagnostics, sources)) => {
+                read += 1;
                 let mut diagnostics = check.levels.apply(diagnostics);
                 if check.files.len() > 1 {
                     // A definition given for several files need not be used by each.
@@ -49,7 +51,8 @@ pub fn check(check: &Check) -> u8 {
     }
     match check.format {
         Format::Json => output::print_json(&serde_json::json!(all)),
-        Format::Human => summarise(check.files.len(), counts),
+        Format::Human if read == 0 => {}
+        Format::Human => summarise(read, counts),
     }
     worst
 }
@@ -60,8 +63,12 @@ fn summarise(files: usize, [notes, warnings, errors]: [usize; 3]) {
         .filter(|(number, _)| *number > 0)
         .map(|(number, noun)| output::count(number, noun))
         .collect();
-    let found = if found.is_empty() { "nothing to say".to_owned() } else { found.join(", ") };
-    eprintln!("{}: {found}", output::count(files, "file"));
+    let files = output::count(files, "file");
+    if found.is_empty() {
+        eprintln!("{files} checked: nothing to say");
+    } else {
+        eprintln!("{files} checked: {}; `srt explain CODE` says more about a finding", found.join(", "));
+    }
 }
 
 /// Everything said about one file: about its names for each system, about its meaning for this one.

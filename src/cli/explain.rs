@@ -3,15 +3,17 @@
 
 use super::arguments::{Explain, Format, PolicyChoice};
 use super::load::{self, Loaded};
-use super::{output, peer, rule, status};
+use super::{flags, output, peer, rule, status};
+use sandbox_runtime::backend::bubblewrap::Needs;
+use sandbox_runtime::compile::compile;
 use sandbox_runtime::diagnostic::{Level, nearest};
 use sandbox_runtime::host::Host;
 use sandbox_runtime::ir::{Access, BoundPolicy, RuleId, Verdict, Why, decide};
 use sandbox_runtime::sets::path::AbsPath;
 use sandbox_runtime::source::Sources;
 use sandbox_runtime::vocabulary::{Effect, Verb};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 pub fn explain(explain: &Explain) -> u8 {
@@ -35,21 +37,28 @@ pub fn explain(explain: &Explain) -> u8 {
 
 /// The page of a diagnostic.
 fn page(name: &str, format: Format) -> Result<u8, String> {
+    let module = |name: &str| sandbox_runtime::resolve::std_text(name.strip_prefix("std/")?);
+    if let Some(text) = module(name) {
+        match format {
+            Format::Json => output::print_json(&serde_json::json!({ "module": name, "text": text })),
+            Format::Human => output::print(text),
+        }
+        return Ok(0);
+    }
     let codes = sandbox_runtime::codes();
     let Some(code) = codes.iter().find(|code| code.name == name) else {
-        let near = nearest(name, codes.iter().map(|code| code.name).chain(Verb::ALL.iter().map(|verb| verb.word())));
+        let modules: Vec<_> = sandbox_runtime::resolve::STD.iter().map(|(name, _)| format!("std/{name}")).collect();
+        let words = codes.iter().map(|code| code.name).chain(Verb::ALL.iter().map(|verb| verb.word()));
+        let near = nearest(name, words.chain(modules.iter().map(String::as_str)));
         let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-        return Err(format!("there is neither a verb nor a diagnostic `{name}`{hint}"));
+        return Err(format!("`{name}` is neither a verb, nor a finding, nor a module{hint}"));
     };
     let page: String = code.page.lines().flat_map(|line| [line.strip_prefix(' ').unwrap_or(line), "\n"]).collect();
     match format {
         Format::Json => output::print_json(&serde_json::json!({
             "code": code.name, "level": code.level, "page": page,
         })),
-        Format::Human => {
-            // A closed pipe is how readers say that they have enough.
-            let _ = std::io::stdout().write_all(page.as_bytes());
-        }
+        Format::Human => output::print(&page),
     }
     Ok(0)
 }
@@ -71,9 +80,7 @@ fn access(explain: &Explain, verb: Verb, target: &str) -> Result<u8, String> {
     match explain.format {
         Format::Json => output::print_json(&answer.json(&suggestion)),
         Format::Human => {
-            let text = answer.text(&suggestion, output::stdout_colour());
-            // A closed pipe is how readers say that they have enough.
-            let _ = std::io::stdout().write_all(text.as_bytes());
+            output::print(&answer.text(&suggestion, output::stdout_colour()));
         }
     }
     Ok(0)
@@ -97,7 +104,7 @@ fn named(choice: &PolicyChoice, verb: Verb, target: &str) -> Result<Vec<Access>,
 fn path(choice: &PolicyChoice, target: &str) -> Result<AbsPath, String> {
     let directory = std::env::current_dir().map_err(|error| format!("cannot tell where this is: {error}"))?;
     let written = if target.starts_with(['~', '$']) {
-        let machine = load::machine(choice.workspace.as_deref(), &choice.defines, &directory)?;
+        let machine = load::chosen_machine(choice, &directory)?;
         let (name, rest) = match target.strip_prefix('$') {
             Some(rest) => rest.split_at(rest.find('/').unwrap_or(rest.len())),
             None => ("HOME", &target[1..]),
@@ -143,26 +150,64 @@ struct Answer<'a> {
 
 /// What to do to have the other verdict.
 enum Suggestion {
-    /// This line, which was tried.
-    Write(String),
+    /// This line, which was tried, and the errors that it raises.
+    Write(String, Vec<&'static str>),
     /// No line added changes it.
     TakeAway,
 }
 
-/// The first of a few plain rules that, added to the policy, gives the other verdict: each is tried, none is guessed.
+/// How often each code is an error of the policy.
+fn errors(policy: &BoundPolicy) -> BTreeMap<&'static str, usize> {
+    let mut errors = BTreeMap::new();
+    for said in compile(policy, &Needs::default()).diagnostics.iter().filter(|said| said.level == Level::Error) {
+        *errors.entry(said.code.name).or_default() += 1;
+    }
+    errors
+}
+
+/// The first of a few plain rules that, added to the policy, gives the other verdict: each is tried, none is guessed. One
+/// that raises an error is named only where no other will do.
 fn suggestion(choice: &PolicyChoice, answer: &Answer<'_>) -> Suggestion {
     let (verb, object) = answer.access.words();
+    let object = match answer.access {
+        Access::Read(_) | Access::Write(_) | Access::Exec(_) | Access::Socket(_) => portable(answer.policy, &object),
+        _ => object,
+    };
     let effects: &[&str] = if answer.verdict.allowed { &["deny", "forbid"] } else { &["allow"] };
+    let before = errors(answer.policy);
+    let mut flawed = Suggestion::TakeAway;
     for effect in effects {
         for candidate in candidates(answer.access, effect, verb, &object) {
-            if let Some(policy) = load::bound_with(choice, &candidate) {
-                if decide(&policy, answer.access).allowed != answer.verdict.allowed {
-                    return Suggestion::Write(candidate);
-                }
+            let Some(policy) = load::bound_with(choice, &candidate) else { continue };
+            if decide(&policy, answer.access).allowed == answer.verdict.allowed {
+                continue;
+            }
+            let raised = errors(&policy).into_iter();
+            let new = raised.filter(|(code, count)| before.get(code).is_none_or(|before| count > before));
+            let new: Vec<_> = new.map(|(code, _)| code).collect();
+            if new.is_empty() {
+                return Suggestion::Write(candidate, new);
+            }
+            if matches!(flawed, Suggestion::TakeAway) {
+                flawed = Suggestion::Write(candidate, new);
             }
         }
     }
-    Suggestion::TakeAway
+    flawed
+}
+
+/// A path as one would write it in a policy: from the workspace or the home where it lies there, quoted where it must be.
+fn portable(policy: &BoundPolicy, path: &str) -> String {
+    let below = |name: &str| {
+        let value = policy.facts.variables.get(name)?;
+        path.strip_prefix(value.as_str()).filter(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let (start, rest) = match (below("WORKSPACE"), below("HOME")) {
+        (Some(rest), _) => ("$WORKSPACE", rest),
+        (None, Some(rest)) => ("~", rest),
+        (None, None) => ("", path),
+    };
+    flags::written(start, rest)
 }
 
 fn candidates(access: &Access, effect: &str, verb: Verb, object: &str) -> Vec<String> {
@@ -202,7 +247,8 @@ impl Answer<'_> {
             Why::Denied => "a `deny` matches, and no more specific `allow` opens it",
             Why::Allowed if self.verdict.decisive.len() > 1 => "an `allow` is more specific than the `deny` it meets",
             Why::Allowed => "an `allow` matches",
-            Why::Default => "no rule matches",
+            Why::Default if self.verdict.decisive.is_empty() => "no rule matches",
+            Why::Default => "no rule about running it matches, and it may be run if it may be read",
             Why::ReadDenied => "a rule denies reading it, and so writing and running it",
             Why::Special => "the name is allowed, but it leads to an address that only an address rule can allow",
         }
@@ -239,7 +285,15 @@ impl Answer<'_> {
         }
         let other = if self.verdict.allowed { "deny" } else { "allow" };
         let _ = match suggestion {
-            Suggestion::Write(rule) => writeln!(text, "  to {other} it, add: {rule}"),
+            Suggestion::Write(rule, raises) if raises.is_empty() => writeln!(text, "  to {other} it, add: {rule}"),
+            Suggestion::Write(rule, raises) => {
+                let codes = raises.join("` and `");
+                writeln!(
+                    text,
+                    "  to {other} it, add: {rule}\n    which raises `{codes}`: see `srt explain {}`",
+                    raises[0]
+                )
+            }
             Suggestion::TakeAway => {
                 writeln!(text, "  to {other} it, change the rule above: no rule added to it can")
             }
@@ -283,8 +337,12 @@ impl Answer<'_> {
             "decisive": self.verdict.decisive.iter().map(|id| rule(*id)).collect::<Vec<_>>(),
             "matching": self.others().map(rule).collect::<Vec<_>>(),
             "suggestion": match suggestion {
-                Suggestion::Write(rule) => Some(rule),
+                Suggestion::Write(rule, _) => Some(rule),
                 Suggestion::TakeAway => None,
+            },
+            "raises": match suggestion {
+                Suggestion::Write(_, raises) => raises.as_slice(),
+                Suggestion::TakeAway => &[],
             },
         })
     }

@@ -4,6 +4,19 @@
 use super::arguments::PolicyChoice;
 use std::path::{Path, PathBuf};
 
+/// What holds beside the flags where they alone make the policy. npm and its kin keep their caches in the home, which is
+/// closed: they get a place in the run's own temporary directory.
+const CLOSED: &str = "\
+srt 1
+use std/system
+use std/secrets
+default read deny
+on linux {
+  set npm_config_cache=/tmp/npm
+}
+set npm_config_update_notifier=false
+";
+
 /// A text and the name it is shown under.
 pub struct FlagText {
     pub name: String,
@@ -29,10 +42,7 @@ pub fn texts(choice: &PolicyChoice, directory: &Path) -> Result<Vec<FlagText>, S
     let default = if closed(choice) { "deny" } else { "allow" };
     let mut texts = Vec::new();
     if closed(choice) {
-        texts.push(FlagText {
-            name: "--allow-read".to_owned(),
-            text: "srt 1\nuse std/system\nuse std/secrets\ndefault read deny\n".to_owned(),
-        });
+        texts.push(FlagText { name: "--allow-read".to_owned(), text: CLOSED.to_owned() });
     }
     let mut add = |flag: &str, shown: String, rule: String| {
         texts.push(FlagText {
@@ -64,8 +74,24 @@ fn target(flag: &str, path: &Path, directory: &Path) -> Result<String, String> {
         return Err(format!("{flag}: `{}` is not a path", text.escape_debug()));
     }
     let path = normalise(&directory.join(text));
+    // A flag is about this run on this machine: what is not there could not be granted, and the run would go on without.
+    if let Err(error) = std::fs::symlink_metadata(&path) {
+        return Err(match error.kind() {
+            std::io::ErrorKind::NotFound => format!("{flag}: `{text}` does not exist; make it first, or mend the path"),
+            _ => format!("{flag}: cannot look at `{text}`: {error}"),
+        });
+    }
     let path = path.to_str().ok_or_else(|| format!("{flag}: `{}` is not UTF-8", path.display()))?;
-    let mut quoted = String::from("\"");
+    Ok(written("", path))
+}
+
+/// A target: `start` as it is, then a path whose every character that has a meaning in a policy is made literal.
+pub fn written(start: &str, path: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '-' | '_' | '+' | '@');
+    if path.chars().all(plain) {
+        return format!("{start}{path}");
+    }
+    let mut quoted = format!("\"{start}");
     for c in path.chars() {
         if matches!(c, '\\' | '"' | '*' | '?' | '[' | ']' | '{' | '}' | '$' | '~') {
             quoted.push('\\');
@@ -73,7 +99,17 @@ fn target(flag: &str, path: &Path, directory: &Path) -> Result<String, String> {
         quoted.push(c);
     }
     quoted.push('"');
-    Ok(quoted)
+    quoted
+}
+
+/// The workspace that the command line chooses, if it does: with flags alone it is the first directory they open, so that
+/// the run may be started anywhere.
+pub fn workspace(choice: &PolicyChoice, directory: &Path) -> Option<PathBuf> {
+    if choice.workspace.is_some() || !closed(choice) {
+        return choice.workspace.clone();
+    }
+    let first = normalise(&directory.join(choice.allow_read.first()?));
+    if first.is_file() { first.parent().map(Path::to_owned) } else { Some(first) }
 }
 
 /// Takes `.` and `..` out as written; links are followed later, by `bind`.

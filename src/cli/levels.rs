@@ -16,7 +16,7 @@ impl Levels {
             }
             let near = nearest(name, codes.iter().map(|code| code.name));
             let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-            return Err(format!("there is no diagnostic `{name}`{hint}"));
+            return Err(format!("there is no finding `{name}`{hint}"));
         }
         Ok(())
     }

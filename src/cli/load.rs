@@ -36,7 +36,7 @@ pub fn bound(choice: &PolicyChoice) -> Result<Loaded<BoundPolicy>, String> {
     let directory = std::env::current_dir().map_err(|error| format!("cannot tell where this is: {error}"))?;
     let mut sources = Sources::default();
     let given = given(choice, &directory, &mut sources)?;
-    bind_given(choice, &directory, given, sources)
+    bind_given(choice, &directory, &given, sources)
 }
 
 /// The same policy with one more rule, if that can be bound too; what is said of it is dropped.
@@ -46,19 +46,26 @@ pub fn bound_with(choice: &PolicyChoice, rule: &str) -> Option<BoundPolicy> {
     let mut given = given(choice, &directory, &mut sources).ok()?;
     // `deny` wins where several defaults meet, so `allow` adds nothing to what the policy says.
     given.push(sources.add("the suggested rule", format!("srt 1\ndefault read allow\n{rule}\n")));
-    let loaded = bind_given(choice, &directory, given, sources).ok()?;
+    let loaded = bind_given(choice, &directory, &given, sources).ok()?;
     if any_error(&loaded.diagnostics) { None } else { loaded.policy }
 }
 
 fn bind_given(
     choice: &PolicyChoice,
     directory: &Path,
-    given: Vec<SourceId>,
+    given: &[SourceId],
     sources: Sources,
 ) -> Result<Loaded<BoundPolicy>, String> {
-    let loaded = resolved(&given, sources, &choice.defines, this_system());
-    let machine = machine(choice.workspace.as_deref(), &choice.defines, directory)?;
-    Ok(bind_to(loaded, &machine))
+    let loaded = resolved(given, sources, &choice.defines, this_system());
+    Ok(bind_to(loaded, &chosen_machine(choice, directory)?))
+}
+
+/// This machine as `bind` sees it, with the workspace that the command line chooses.
+///
+/// # Errors
+/// A sentence for the command line.
+pub fn chosen_machine(choice: &PolicyChoice, directory: &Path) -> Result<Machine, String> {
+    machine(flags::workspace(choice, directory).as_deref(), &choice.defines, directory)
 }
 
 /// This machine as `bind` sees it.
@@ -103,11 +110,25 @@ pub fn resolved(
     Loaded { sources, policy, diagnostics }
 }
 
+/// The embedded module that a path is the name of, where no such file is in the way.
+fn module(path: &Path) -> Option<&str> {
+    let name = path.to_str().filter(|_| !path.exists())?;
+    name.strip_prefix("std/").and_then(sandbox_runtime::resolve::std_text).and(Some(name))
+}
+
 /// Adds one file's text.
 ///
 /// # Errors
 /// A sentence for the command line.
 pub fn add(path: &Path, sources: &mut Sources) -> Result<SourceId, String> {
+    if let Some(module) = module(path) {
+        return Err(format!(
+            "`{module}` is a module inside srt, not a file: `srt explain {module}` shows it, `use {module}` uses it"
+        ));
+    }
+    if path.is_dir() {
+        return Err(format!("`{0}` is a directory: name the policies in it, as in `{0}/*.policy`", path.display()));
+    }
     let text = files::read(path).map_err(|error| format!("cannot read the policy `{}`: {error}", path.display()))?;
     if text.writable_by_others {
         return Err(format!(

@@ -38,7 +38,7 @@ pub fn print_diagnostics(diagnostics: &[Diagnostic], sources: &Sources, least: L
     shown.sort_by_key(|d| (d.level, d.span()));
     let style = style();
     for diagnostic in shown {
-        eprint!("{}", render(diagnostic, sources, style));
+        eprintln!("{}", render(diagnostic, sources, style));
     }
 }
 
@@ -49,16 +49,30 @@ pub fn json(diagnostics: &[Diagnostic], sources: &Sources) -> serde_json::Value 
 
 /// Prints a line to standard error in the form of all of srt's own messages.
 pub fn complain(message: impl std::fmt::Display) {
-    eprintln!("srt: {message}");
+    eprintln!("srt: {}", without_numbers(&message.to_string()));
 }
 
-/// Prints JSON to standard output; a reader that went away is no error.
-pub fn print_json(value: &serde_json::Value) {
+/// The text without the ` (os error 2)` that errors of the system carry: the words before it say the same.
+fn without_numbers(message: &str) -> String {
+    let mut parts = message.split(" (os error ");
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let rest = part.trim_start_matches(|c: char| c.is_ascii_digit());
+        text.push_str(rest.strip_prefix(')').unwrap_or(rest));
+    }
+    text
+}
+
+/// Prints to standard output; a reader that went away is no error.
+pub fn print(text: &str) {
     use std::io::Write;
-    let mut text = value.to_string();
-    text.push('\n');
     // A closed pipe (`| head`) is how readers say that they have enough.
     let _ = std::io::stdout().write_all(text.as_bytes());
+}
+
+/// Prints JSON to standard output.
+pub fn print_json(value: &serde_json::Value) {
+    print(&format!("{value}\n"));
 }
 
 /// A count and its noun: `1 error`, `2 errors`.

@@ -47,14 +47,21 @@ fn amount(kind: sandbox_runtime::vocabulary::LimitKind, value: u64) -> String {
     match kind {
         Kind::Memory | Kind::Filesize => {
             for (unit, size) in [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)] {
-                if value >= size && value % size == 0 {
+                if value >= size && value.is_multiple_of(size) {
                     return format!("{}{unit}", value / size);
                 }
             }
             value.to_string()
         }
         Kind::Cpu => format!("{value}s"),
-        Kind::Time => format!("{value}ms"),
+        Kind::Time => {
+            for (unit, size) in [("h", 3_600_000), ("m", 60_000), ("s", 1000)] {
+                if value >= size && value.is_multiple_of(size) {
+                    return format!("{}{unit}", value / size);
+                }
+            }
+            format!("{value}ms")
+        }
         Kind::Processes | Kind::Files => value.to_string(),
     }
 }

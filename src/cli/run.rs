@@ -6,7 +6,7 @@ use super::arguments::{EngineName, Run};
 use super::{load, output, print_policy, rule, status};
 use sandbox_runtime::backend::bubblewrap::Needs;
 use sandbox_runtime::compile::compile;
-use sandbox_runtime::diagnostic::{Level, any_error};
+use sandbox_runtime::diagnostic::{Level, any_error, nearest};
 use sandbox_runtime::event::{Collector, Lines, RuleText, Sink};
 use sandbox_runtime::exec::linux::{self, Engine, Error, EventFile, Exit, Launch};
 use sandbox_runtime::ir::{Access, BoundPolicy, RuleId, decide};
@@ -117,10 +117,16 @@ fn end(run: &Run, outcome: Outcome, events: &Events) -> Result<u8, Refused> {
         Ok(Some(exit)) => exit,
         Ok(None) => return Ok(0),
         Err(error @ Error::Start { .. }) => {
-            output::complain(&error);
+            let verb = verb(&run.command, error.status());
+            output::complain(format_args!("{error}{verb}"));
             return Ok(error.status());
         }
         Err(error @ Error::Changed { .. }) => return Err(Refused::Because(error.to_string())),
+        // The policy's doing, not the machine's.
+        Err(error @ Error::Setup { .. }) if error.to_string().starts_with("cannot start in `") => {
+            output::complain(&error);
+            return Err(Refused::Because("start it in a directory that a rule lets it read".to_owned()));
+        }
         Err(error) => {
             output::complain(&error);
             if matches!(&error, Error::Setup { source, .. } if source.raw_os_error().is_some()) {
@@ -134,6 +140,14 @@ fn end(run: &Run, outcome: Outcome, events: &Events) -> Result<u8, Refused> {
     }
     events.end(run.quiet);
     Ok(exit.status())
+}
+
+/// A hint where a command that is not there is a verb's misspelling.
+fn verb(command: &[OsString], status: u8) -> String {
+    const VERBS: [&str; 6] = ["run", "check", "explain", "fmt", "doctor", "completions"];
+    let word = command.first().and_then(|word| word.to_str()).filter(|_| status == 127);
+    let near = word.and_then(|word| nearest(word, VERBS));
+    near.map(|near| format!("; did you mean `srt {near}`?")).unwrap_or_default()
 }
 
 /// What was refused: tallied for the end, and written down where asked.

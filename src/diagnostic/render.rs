@@ -76,12 +76,18 @@ impl<'a> Report<'a> {
             })
             .collect();
         let witness = diagnostic.witness.as_deref().map(visible);
-        let help = match (&witness, &diagnostic.help.as_deref().map(visible)) {
-            (Some(witness), Some(help)) => Some(format!("for example: {witness}\n{help}")),
-            (Some(witness), None) => Some(format!("for example: {witness}")),
-            (None, help) => help.clone(),
+        let message = visible(&diagnostic.message);
+        // Said once: many messages name the object of their witness.
+        let witness = witness.filter(|witness| {
+            let object = witness.split_once(' ').map_or(witness.as_str(), |(_, object)| object);
+            !message.contains(&format!("`{object}`"))
+        });
+        let help = match (witness, diagnostic.help.as_deref().map(visible)) {
+            (Some(witness), Some(help)) => Some(format!("{help}\n(for example: {witness})")),
+            (Some(witness), None) => Some(format!("look at `{witness}`")),
+            (None, help) => help,
         };
-        Report { diagnostic: Some(diagnostic), message: visible(&diagnostic.message), source, labels, related, help }
+        Report { diagnostic: Some(diagnostic), message, source, labels, related, help }
     }
 }
 
@@ -101,7 +107,13 @@ impl std::error::Error for Report<'_> {}
 
 impl miette::Diagnostic for Report<'_> {
     fn code<'b>(&'b self) -> Option<Box<dyn std::fmt::Display + 'b>> {
-        self.diagnostic.map(|d| Box::new(d.code.name) as Box<dyn std::fmt::Display>)
+        let level = |level| match level {
+            Level::Error => "error",
+            Level::Warning => "warning",
+            Level::Note => "note",
+        };
+        let header = |d: &Diagnostic| format!("{}[{}]", level(d.level), d.code.name);
+        self.diagnostic.map(|d| Box::new(header(d)) as Box<dyn std::fmt::Display>)
     }
 
     fn severity(&self) -> Option<Severity> {

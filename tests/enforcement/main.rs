@@ -9,6 +9,7 @@ mod attacks;
 mod choice;
 mod faults;
 mod files;
+mod flags;
 mod limits;
 mod matrix;
 mod network;

@@ -70,11 +70,11 @@ fn show(said: &[Diagnostic], sources: &Sources) -> String {
     said.iter().map(|diagnostic| render(diagnostic, sources, Style { colour: false, width: 100 })).collect()
 }
 
-fn root() -> &'static Path {
+pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-fn files(folder: &str, extension: &str) -> Vec<PathBuf> {
+pub fn files(folder: &str, extension: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![root().join(folder)];
     while let Some(folder) = folders.pop() {
@@ -123,7 +123,9 @@ fn whole(words: &str, body: &str) -> Option<String> {
 
 #[test]
 fn every_policy_in_the_readme_and_the_book_compiles() {
-    let mut documents = files("book", "md");
+    // The pages of findings show what is wrong on purpose, and have a test of their own.
+    let findings = root().join("book/src/findings");
+    let mut documents: Vec<_> = files("book", "md").into_iter().filter(|path| !path.starts_with(&findings)).collect();
     documents.push(root().join("README.md"));
     let mut count = 0;
     let mut wrong = String::new();

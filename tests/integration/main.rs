@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, clippy::format_push_string)]
 
 mod architecture;
+mod book;
 mod cli;
 mod documents;
 mod faults_table;
