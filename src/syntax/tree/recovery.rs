@@ -116,7 +116,8 @@ impl Tree<'_> {
             let line = next.as_str();
             let word = complaint::first_word(line);
             let start = next.as_span().start();
-            let close_by = !blank_line(&self.text[end..start]);
+            // A blank line ends a statement, but not behind a comma.
+            let close_by = !blank_line(&self.text[end..start]) || self.text[..end].trim_end().ends_with(',');
             let ours = open > 0
                 || close_by && indent(self.text, start) > level
                 || close_by && matches!(word, "except" | "because")
