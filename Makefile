@@ -49,9 +49,9 @@ bench: ## start-up, masks, large workspaces, memory, beside bwrap and the npm pe
 	@tests/bench/run target/release/srt
 
 .PHONY: install
-install: ## build and install `srt` into ~/.cargo/bin
-	@.ci/setup demo
-	$(CARGO) install --locked --path .
+install: ## build and install `srt` into ~/.cargo/bin, or PREFIX/bin
+	@.ci/setup install
+	$(CARGO) install --locked --path . $(if $(PREFIX),--no-track --force --root "$(PREFIX)")
 
 .PHONY: book
 book: ## the book, as HTML, in target/book

@@ -125,5 +125,7 @@ fn missing_default(file: &load::Loaded, name: &str) -> Diagnostic {
         Some(first) => diagnostic.label(first.span, "a policy that is given to a command"),
         None => diagnostic,
     };
-    diagnostic.help("add `default read deny` (or `allow`) after the `use` statements")
+    diagnostic.help(
+        "add `default read deny` (or `allow`) after the `use` statements; a file that others use needs none: check one of those",
+    )
 }
