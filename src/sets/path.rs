@@ -224,19 +224,33 @@ impl Pattern {
         AbsPath { start: self.start.clone(), segments: self.segments.iter().map_while(literal).collect() }
     }
 
+    /// The literal segment at a place in the pattern.
+    pub fn literal_at(&self, index: usize) -> Option<&[u8]> {
+        match self.segments.get(index) {
+            Some(Segment::Literal(literal)) => Some(literal),
+            _ => None,
+        }
+    }
+
+    /// Whether the literal prefix lies in a tree.
+    pub fn begins_inside(&self, tree: &AbsPath) -> bool {
+        self.start == tree.start
+            && tree.segments.iter().zip(0..).all(|(segment, index)| self.literal_at(index) == Some(segment))
+    }
+
     /// The pattern with a variable's place put in; itself when it does not start there.
     #[must_use]
     pub fn bound(&self, variable: &str, place: &AbsPath) -> Self {
-        match &self.start {
-            Start::Variable(name) if name == variable => {
-                let above = place.segments.iter().cloned().map(Segment::Literal);
-                Self {
-                    start: place.start.clone(),
-                    segments: above.chain(self.segments.iter().cloned()).collect(),
-                    reach: self.reach,
-                }
-            }
-            _ => self.clone(),
+        let mut bound = self.clone();
+        bound.bind(variable, place);
+        bound
+    }
+
+    /// Puts a variable's place in, if the pattern starts there.
+    pub fn bind(&mut self, variable: &str, place: &AbsPath) {
+        if matches!(&self.start, Start::Variable(name) if name == variable) {
+            self.start.clone_from(&place.start);
+            self.segments.splice(0..0, place.segments.iter().cloned().map(Segment::Literal));
         }
     }
 

@@ -1,24 +1,28 @@
 //! Many sets of paths matched at once, one segment at a time: for walks over a file system, and for thousands of decisions
 //! on one policy.
 //!
-//! The states are sets of positions in the patterns, made when first reached and shared from then on, so that a step
-//! between known states is a look-up of the segment and a try of the globs that matter there.
+//! The patterns are one trie, so that what hundreds of them share (`$WORKSPACE/**`) is one place in it. The states are sets
+//! of its places, made when first reached and shared from then on, so that a step between known states is a look-up of the
+//! segment and a try of the globs that matter there.
 
 use super::{AbsPath, PathSet, Pattern, Segment, Start};
 use crate::sets::glob::Glob;
 use crate::vocabulary::Reach;
+use std::cell::OnceCell;
 use std::collections::HashMap;
 
 /// A matcher over a list of sets; a set is named by its index.
 #[derive(Debug, Clone)]
 pub struct Matcher {
-    patterns: Vec<Compiled>,
-    /// Which patterns belong to a set that takes something out.
-    trimmed: Vec<bool>,
+    places: Vec<Place>,
+    /// Where the patterns of a start begin.
+    starts: Vec<(Start, u32)>,
     literals: HashMap<Vec<u8>, u32>,
+    /// The places below a place by the literal that leads there.
+    named: HashMap<(u32, u32), u32>,
     globs: Vec<Glob>,
     states: Vec<Known>,
-    ids: HashMap<Vec<Position>, State>,
+    ids: HashMap<Vec<u32>, State>,
     /// The state at `/`, once it was asked for: every absolute path begins there.
     root: Option<State>,
 }
@@ -27,49 +31,45 @@ pub struct Matcher {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct State(u32);
 
-#[derive(Debug, Clone)]
-struct Compiled {
-    set: u32,
-    excludes: bool,
-    start: Start,
-    tokens: Vec<Token>,
+/// What patterns that begin alike have in common, up to here.
+#[derive(Debug, Clone, Default)]
+struct Place {
+    /// It was reached by `**`: any segment leads back to it.
+    stays: bool,
+    /// The place behind a `**`, which takes no segment to get to.
+    many: Option<u32>,
+    /// The place that any segment leads to.
+    one: Option<u32>,
+    globs: Vec<(u32, u32)>,
+    /// The sets that have a pattern which ends here, and whether it takes out.
+    ends: Vec<(u32, bool)>,
+    /// The sets that have a pattern which comes through here and takes nothing out, in order.
+    sets: Vec<u32>,
 }
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Token {
-    Literal(u32),
-    Glob(u32),
-    One,
-    Many,
-}
-
-/// Which pattern, and how many of its tokens are done.
-type Position = (u32, u16);
 
 /// The literal and the globs that a segment is, of those that matter in a state: what the next state depends on.
 type Kind = (Option<u32>, u128);
 
 #[derive(Debug, Clone)]
 struct Known {
-    positions: Vec<Position>,
     /// Sorted.
-    literals: Vec<u32>,
+    places: Vec<u32>,
     globs: Vec<u32>,
     steps: HashMap<Kind, State>,
     /// The step of a segment that is none of the literals and globs.
     other: Option<State>,
     accepting: Vec<u32>,
-    live: Vec<u32>,
-    settled: bool,
+    live: OnceCell<Vec<u32>>,
 }
 
 impl Matcher {
     /// Compiles sets; each is named by its place in the order.
     pub fn new<'s>(sets: impl IntoIterator<Item = &'s PathSet>) -> Self {
         let mut matcher = Self {
-            patterns: Vec::new(),
-            trimmed: Vec::new(),
+            places: Vec::new(),
+            starts: Vec::new(),
             literals: HashMap::new(),
+            named: HashMap::new(),
             globs: Vec::new(),
             states: Vec::new(),
             ids: HashMap::new(),
@@ -77,41 +77,96 @@ impl Matcher {
         };
         let mut globs = HashMap::new();
         for (set, index) in sets.into_iter().zip(0..) {
-            matcher.trimmed.push(!set.exclude.is_empty());
-            for (patterns, excludes) in [(&set.include, false), (&set.exclude, true)] {
-                for pattern in patterns {
-                    let tokens = matcher.tokens(pattern, &mut globs);
-                    matcher.patterns.push(Compiled { set: index, excludes, start: pattern.start.clone(), tokens });
-                }
+            for pattern in &set.include {
+                matcher.insert(pattern, (index, false), &mut globs);
+            }
+            for pattern in &set.exclude {
+                matcher.insert(pattern, (index, true), &mut globs);
             }
         }
         matcher
     }
 
-    fn tokens<'s>(&mut self, pattern: &'s Pattern, globs: &mut HashMap<&'s Glob, u32>) -> Vec<Token> {
-        let mut tokens = Vec::with_capacity(pattern.segments.len() + 2);
+    fn insert<'s>(&mut self, pattern: &'s Pattern, end: (u32, bool), globs: &mut HashMap<&'s Glob, u32>) {
+        let mut at = self.beginning(&pattern.start).unwrap_or_else(|| {
+            let fresh = self.place();
+            self.starts.push((pattern.start.clone(), fresh));
+            fresh
+        });
+        self.pass(at, end);
         for segment in &pattern.segments {
-            tokens.push(match segment {
-                Segment::AnyDepth => Token::Many,
+            at = match segment {
+                Segment::AnyDepth => self.many(at),
                 Segment::Literal(literal) => {
                     let next = count(self.literals.len());
-                    Token::Literal(match self.literals.get(literal) {
-                        Some(id) => *id,
+                    let literal = match self.literals.get(literal) {
+                        Some(known) => *known,
                         None => *self.literals.entry(literal.clone()).or_insert(next),
+                    };
+                    let fresh = count(self.places.len());
+                    let next = *self.named.entry((at, literal)).or_insert(fresh);
+                    if next == fresh { self.place() } else { next }
+                }
+                Segment::Glob(glob) => {
+                    let glob = *globs.entry(glob).or_insert_with(|| {
+                        self.globs.push(glob.clone());
+                        count(self.globs.len() - 1)
+                    });
+                    let known = self.places[at as usize].globs.iter().find(|(own, _)| *own == glob);
+                    known.map(|(_, next)| *next).unwrap_or_else(|| {
+                        let fresh = self.place();
+                        self.places[at as usize].globs.push((glob, fresh));
+                        fresh
                     })
                 }
-                Segment::Glob(glob) => Token::Glob(*globs.entry(glob).or_insert_with(|| {
-                    self.globs.push(glob.clone());
-                    count(self.globs.len() - 1)
-                })),
-            });
+            };
+            self.pass(at, end);
         }
-        match pattern.reach {
-            Reach::Tree => tokens.push(Token::Many),
-            Reach::Exact => {}
-            Reach::Below => tokens.extend([Token::One, Token::Many]),
+        if pattern.reach == Reach::Below {
+            at = match self.places[at as usize].one {
+                Some(one) => one,
+                None => {
+                    let fresh = self.place();
+                    *self.places[at as usize].one.insert(fresh)
+                }
+            };
+            self.pass(at, end);
         }
-        tokens
+        if pattern.reach != Reach::Exact {
+            at = self.many(at);
+            self.pass(at, end);
+        }
+        self.places[at as usize].ends.push(end);
+    }
+
+    fn beginning(&self, start: &Start) -> Option<u32> {
+        self.starts.iter().find(|(own, _)| own == start).map(|(_, place)| *place)
+    }
+
+    fn place(&mut self) -> u32 {
+        self.places.push(Place::default());
+        count(self.places.len() - 1)
+    }
+
+    /// The place behind a `**`; another one leads no further.
+    fn many(&mut self, at: u32) -> u32 {
+        let here = &self.places[at as usize];
+        if here.stays {
+            return at;
+        }
+        here.many.unwrap_or_else(|| {
+            let fresh = self.place();
+            self.places[fresh as usize].stays = true;
+            *self.places[at as usize].many.insert(fresh)
+        })
+    }
+
+    /// Notes a pattern that comes through a place.
+    fn pass(&mut self, at: u32, (set, excludes): (u32, bool)) {
+        let sets = &mut self.places[at as usize].sets;
+        if !excludes && sets.last() != Some(&set) {
+            sets.push(set);
+        }
     }
 
     /// The state at a start.
@@ -119,25 +174,20 @@ impl Matcher {
         if let (Start::Root, Some(known)) = (at, self.root) {
             return known;
         }
-        let mut positions = Vec::new();
-        for (pattern, index) in self.patterns.iter().zip(0..) {
-            if pattern.start == *at {
-                positions.push((index, 0));
-            } else if pattern.start == Start::Root {
-                // A place that is not known lies inside what starts at any depth, see `Start`.
-                for (token, at) in pattern.tokens.iter().zip(0..) {
-                    match token {
-                        Token::Many => positions.push((index, at)),
-                        Token::One => positions.push((index, at + 1)),
-                        Token::Literal(_) | Token::Glob(_) => {}
-                    }
-                    if *token != Token::Many {
-                        break;
-                    }
-                }
+        let mut places: Vec<u32> = self.beginning(at).into_iter().collect();
+        if *at != Start::Root
+            && let Some(root) = self.beginning(&Start::Root)
+        {
+            // A place that is not known lies inside what starts at any depth, see `Start`.
+            let mut above = Some(root);
+            while let Some(place) = above {
+                let here = &self.places[place as usize];
+                places.extend(here.one);
+                places.extend(here.many);
+                above = here.many;
             }
         }
-        let state = self.state(positions);
+        let state = self.state(places);
         if *at == Start::Root {
             self.root = Some(state);
         }
@@ -147,13 +197,9 @@ impl Matcher {
     /// The state one segment below.
     pub fn step(&mut self, state: State, segment: &[u8]) -> State {
         let known = &self.states[state.0 as usize];
-        let literal = if known.literals.is_empty() {
-            None
-        } else {
-            self.literals.get(segment).copied().filter(|id| known.literals.binary_search(id).is_ok())
-        };
+        let literal = self.literals.get(segment).copied();
         if known.globs.len() > 128 {
-            return self.advance(state, literal, |globs, glob| globs[glob as usize].matches(segment));
+            return self.advance(state, literal, |matcher, glob| matcher.globs[glob as usize].matches(segment));
         }
         let mut mask = 0_u128;
         for (bit, glob) in known.globs.iter().enumerate() {
@@ -192,7 +238,18 @@ impl Matcher {
 
     /// The sets that contain the path so far or may contain one below it, in order.
     pub fn live(&self, state: State) -> &[u32] {
-        &self.states[state.0 as usize].live
+        let known = &self.states[state.0 as usize];
+        known.live.get_or_init(|| {
+            let places = || known.places.iter().map(|place| &self.places[*place as usize]);
+            let mut live: Vec<u32> = places().flat_map(|place| place.sets.iter().copied()).collect();
+            live.sort_unstable();
+            live.dedup();
+            // Where a whole tree is taken out of a set, nothing of it is left below.
+            let whole = places().filter(|place| place.stays).flat_map(|place| &place.ends);
+            let gone: Vec<u32> = whole.filter(|(_, excludes)| *excludes).map(|(set, _)| *set).collect();
+            live.retain(|set| !gone.contains(set));
+            live
+        })
     }
 
     /// Whether no set contains the path or anything below it.
@@ -200,104 +257,59 @@ impl Matcher {
         self.live(state).is_empty()
     }
 
-    /// Whether the sets that contain the path are those that contain each path below it.
-    pub fn is_settled(&self, state: State) -> bool {
-        self.states[state.0 as usize].settled
-    }
-
-    fn advance(&mut self, state: State, literal: Option<u32>, takes: impl Fn(&[Glob], u32) -> bool) -> State {
+    fn advance(&mut self, state: State, literal: Option<u32>, takes: impl Fn(&Self, u32) -> bool) -> State {
         let mut next = Vec::new();
-        for &(pattern, at) in &self.states[state.0 as usize].positions {
-            match self.patterns[pattern as usize].tokens.get(usize::from(at)) {
-                Some(Token::Many) => next.push((pattern, at)),
-                Some(Token::One) => next.push((pattern, at + 1)),
-                Some(Token::Literal(own)) if Some(*own) == literal => next.push((pattern, at + 1)),
-                Some(Token::Glob(glob)) if takes(&self.globs, *glob) => next.push((pattern, at + 1)),
-                _ => {}
+        for &at in &self.states[state.0 as usize].places {
+            let place = &self.places[at as usize];
+            if place.stays {
+                next.push(at);
             }
+            next.extend(place.one);
+            next.extend(literal.and_then(|literal| self.named.get(&(at, literal))));
+            next.extend(place.globs.iter().filter(|(glob, _)| takes(self, *glob)).map(|(_, next)| *next));
         }
         self.state(next)
     }
 
-    /// Interns a set of positions.
-    fn state(&mut self, mut positions: Vec<Position>) -> State {
+    /// Interns a set of places.
+    fn state(&mut self, mut places: Vec<u32>) -> State {
         let mut index = 0;
-        while let Some(&(pattern, at)) = positions.get(index) {
-            if self.patterns[pattern as usize].tokens.get(usize::from(at)) == Some(&Token::Many) {
-                positions.push((pattern, at + 1));
-            }
+        while let Some(&place) = places.get(index) {
+            places.extend(self.places[place as usize].many);
             index += 1;
         }
-        positions.sort_unstable();
-        positions.dedup();
-        self.forget_decided(&mut positions);
-        if let Some(known) = self.ids.get(&positions) {
+        places.sort_unstable();
+        places.dedup();
+        if let Some(known) = self.ids.get(&places) {
             return *known;
         }
         let id = State(count(self.states.len()));
-        self.ids.insert(positions.clone(), id);
-        let known = self.known(positions);
+        self.ids.insert(places.clone(), id);
+        let known = self.known(places);
         self.states.push(known);
         id
     }
 
-    /// Drops positions that can change nothing: of a set that is all taken out from here down, or all taken in with nothing
-    /// to take out. So more paths share a state.
-    fn forget_decided(&self, positions: &mut Vec<Position>) {
-        let lasting = |&(pattern, at): &Position| {
-            let rest = &self.patterns[pattern as usize].tokens[usize::from(at)..];
-            !rest.is_empty() && rest.iter().all(|token| *token == Token::Many)
-        };
-        let mut gone = Vec::new();
-        let mut whole: Vec<(u32, u32)> = Vec::new();
-        for position in positions.iter().filter(|position| lasting(position)) {
-            let pattern = &self.patterns[position.0 as usize];
-            if pattern.excludes {
-                gone.push(pattern.set);
-            } else if !self.trimmed[pattern.set as usize] && !whole.iter().any(|(set, _)| *set == pattern.set) {
-                whole.push((pattern.set, position.0));
+    fn known(&self, places: Vec<u32>) -> Known {
+        let (mut globs, mut taken, mut removed) = (Vec::new(), Vec::new(), Vec::new());
+        for place in places.iter().map(|place| &self.places[*place as usize]) {
+            globs.extend(place.globs.iter().map(|(glob, _)| *glob));
+            for &(set, excludes) in &place.ends {
+                if excludes { removed.push(set) } else { taken.push(set) }
             }
         }
-        if gone.is_empty() && whole.is_empty() {
-            return;
-        }
-        positions.retain(|(pattern, _)| {
-            let set = self.patterns[*pattern as usize].set;
-            !gone.contains(&set) && whole.iter().all(|(full, by)| *full != set || by == pattern)
-        });
-    }
-
-    fn known(&self, positions: Vec<Position>) -> Known {
-        let (mut literals, mut globs) = (Vec::new(), Vec::new());
-        let (mut taken, mut removed, mut live) = (Vec::new(), Vec::new(), Vec::new());
-        let mut settled = true;
-        for &(index, at) in &positions {
-            let pattern = &self.patterns[index as usize];
-            let rest = &pattern.tokens[usize::from(at)..];
-            match rest.first() {
-                Some(Token::Literal(literal)) => literals.push(*literal),
-                Some(Token::Glob(glob)) => globs.push(*glob),
-                _ => {}
-            }
-            if rest.is_empty() {
-                if pattern.excludes { removed.push(pattern.set) } else { taken.push(pattern.set) }
-            }
-            if !pattern.excludes {
-                live.push(pattern.set);
-            }
-            settled &= rest.iter().all(|token| *token == Token::Many) && pattern.tokens.last() == Some(&Token::Many);
-        }
-        for list in [&mut literals, &mut globs, &mut taken, &mut live] {
+        for list in [&mut globs, &mut taken] {
             list.sort_unstable();
             list.dedup();
         }
-        taken.retain(|set| !removed.contains(set));
-        let steps = HashMap::new();
-        Known { positions, literals, globs, steps, other: None, accepting: taken, live, settled }
+        if !removed.is_empty() {
+            taken.retain(|set| !removed.contains(set));
+        }
+        Known { places, globs, steps: HashMap::new(), other: None, accepting: taken, live: OnceCell::new() }
     }
 }
 
-/// Sets, patterns and states are far fewer than 2^32: each takes memory.
+/// Sets, places and states are far fewer than 2^32: each takes memory.
 fn count(length: usize) -> u32 {
     u32::try_from(length).expect("fewer than 2^32 of them fit into memory")
 }
