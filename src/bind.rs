@@ -37,9 +37,11 @@ pub fn bind(policy: Policy, host: &dyn Host) -> (Option<BoundPolicy>, Vec<Diagno
     if any_error(&diagnostics) {
         return (None, diagnostics);
     }
-    let private = private::place(&policy, &values, &mut links);
+    let places = variable::places(&values);
+    let private = private::place(&policy, &places, &mut links);
     let mut placer = place::Placer {
         values: &values,
+        places: &places,
         links: &mut links,
         private: &private,
         diagnostics: &mut diagnostics,
@@ -49,12 +51,11 @@ pub fn bind(policy: Policy, host: &dyn Host) -> (Option<BoundPolicy>, Vec<Diagno
     placer.policy(&mut policy);
     placer.judge_links(&policy);
     let expansions = walk::walk(&policy, host, &links, &private, &mut diagnostics).expansions;
-    let matched: Vec<AbsPath> = expansions.iter().map(|(_, place)| place.clone()).collect();
     values.insert("TMP".to_owned(), private.place.to_string());
     let mounts = node::aliases(host);
     policy.facts = Facts {
         variables: values,
-        nodes: node::named(&policy, &matched, &mounts, &private, &mut links),
+        nodes: node::named(&policy, &expansions, &mounts, &private, &mut links),
         links: links.facts(),
         mounts,
         expansions,

@@ -4,7 +4,7 @@
 
 use crate::host::Host;
 use crate::ir::{LinkFact, Node, NodeKind};
-use crate::sets::path::{AbsPath, Start};
+use crate::sets::path::{AbsPath, Pattern, Start};
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 
@@ -14,11 +14,20 @@ const LINKS: usize = 40;
 /// Follows links, and remembers what it saw.
 pub(super) struct Links<'h> {
     host: &'h dyn Host,
-    nodes: HashMap<AbsPath, Option<Node>>,
+    /// What was looked at, as a tree: the first is the root.
+    seen: Vec<Seen>,
     /// Each link met, and where it leads in the end.
     met: BTreeMap<AbsPath, AbsPath>,
     /// Places that are the sandbox's own: what the host has there is not looked at.
     own: Vec<AbsPath>,
+}
+
+/// A name that was looked at, or leads to one that was.
+#[derive(Default)]
+struct Seen {
+    /// Set once it was looked at.
+    node: Option<Option<Node>>,
+    below: HashMap<Vec<u8>, usize>,
 }
 
 /// Where a path leads.
@@ -42,7 +51,7 @@ pub(super) enum Fault {
 
 impl<'h> Links<'h> {
     pub fn new(host: &'h dyn Host, own: Vec<AbsPath>) -> Self {
-        Self { host, nodes: HashMap::new(), met: BTreeMap::new(), own }
+        Self { host, seen: vec![Seen::default()], met: BTreeMap::new(), own }
     }
 
     /// The node at a path, the last segment not followed; `None` where there is none or we may not look.
@@ -50,16 +59,112 @@ impl<'h> Links<'h> {
     /// # Errors
     /// Whatever looking fails with otherwise.
     pub fn node(&mut self, path: &AbsPath) -> io::Result<Option<Node>> {
-        if let Some(node) = self.nodes.get(path) {
-            return Ok(*node);
+        let mut at = 0;
+        for segment in &path.segments {
+            if let Some(None) = self.seen[at].node {
+                return Ok(None);
+            }
+            at = self.below(at, segment);
         }
-        let node = match self.host.node(path) {
+        self.look(at, || path.clone())
+    }
+
+    fn below(&mut self, at: usize, segment: &[u8]) -> usize {
+        if let Some(known) = self.seen[at].below.get(segment) {
+            return *known;
+        }
+        let fresh = self.seen.len();
+        self.seen.push(Seen::default());
+        self.seen[at].below.insert(segment.to_vec(), fresh);
+        fresh
+    }
+
+    fn look(&mut self, at: usize, path: impl FnOnce() -> AbsPath) -> io::Result<Option<Node>> {
+        if let Some(known) = self.seen[at].node {
+            return Ok(known);
+        }
+        let node = match self.host.node(&path()) {
             // Where we may not enter, the command, which has our rights at the most, may not either.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => None,
             other => other?,
         };
-        self.nodes.insert(path.clone(), node);
+        self.seen[at].node = Some(node);
         Ok(node)
+    }
+
+    /// Whether the literal prefix of a pattern that starts at the root is its own place: no link is on the way, as far as it
+    /// exists. So it is with nearly all, and nothing has to be taken apart for them.
+    pub fn is_straight(&mut self, pattern: &Pattern) -> bool {
+        if pattern.start != Start::Root || self.own.iter().any(|own| pattern.begins_inside(own)) {
+            return true;
+        }
+        self.leads_straight(|depth| pattern.literal_at(depth))
+    }
+
+    /// The same for a pattern that starts at a variable whose value this is.
+    pub fn is_straight_from(&mut self, place: &AbsPath, pattern: &Pattern) -> bool {
+        if place.start != Start::Root || self.is_own(place) || place.segments.is_empty() {
+            return false;
+        }
+        self.leads_straight(|depth| match place.segments.get(depth) {
+            Some(segment) => Some(segment),
+            None => pattern.literal_at(depth - place.segments.len()),
+        })
+    }
+
+    fn leads_straight<'s>(&mut self, segment: impl Fn(usize) -> Option<&'s [u8]>) -> bool {
+        let mut at = 0;
+        for depth in 0.. {
+            let Some(name) = segment(depth) else { break };
+            if matches!(name, b"" | b"." | b"..") {
+                return false;
+            }
+            at = self.below(at, name);
+            let path = || AbsPath {
+                start: Start::Root,
+                segments: (0..=depth).filter_map(&segment).map(<[u8]>::to_vec).collect(),
+            };
+            match self.look(at, path) {
+                Ok(Some(node)) if node.kind != NodeKind::Link => {}
+                Ok(None) => break,
+                _ => return false,
+            }
+        }
+        true
+    }
+
+    /// The number of the deepest node on the literal prefix of a pattern from the root that was looked at and is there;
+    /// `None` where not all of it was looked at.
+    pub fn deepest(&self, pattern: &Pattern) -> Option<usize> {
+        let mut at = 0;
+        for depth in 0.. {
+            let Some(segment) = pattern.literal_at(depth) else { break };
+            let next = *self.seen[at].below.get(segment)?;
+            match self.seen[next].node? {
+                Some(_) => at = next,
+                None => break,
+            }
+        }
+        Some(at)
+    }
+
+    /// The nodes on the way to a path from the root down, as far as they exist, each with a number of its own and the length
+    /// of its path.
+    pub fn way(&mut self, path: &AbsPath) -> Vec<(usize, usize, Node)> {
+        let mut way = Vec::with_capacity(path.segments.len() + 1);
+        let mut at = 0;
+        for depth in 0..=path.segments.len() {
+            if depth > 0 {
+                at = self.below(at, &path.segments[depth - 1]);
+            }
+            let here = || AbsPath { start: Start::Root, segments: path.segments[..depth].to_vec() };
+            match self.look(at, here) {
+                Ok(Some(node)) => way.push((at, depth, node)),
+                Ok(None) => break,
+                Err(_) => {}
+            }
+        }
+        way
     }
 
     /// Every link that was met so far.

@@ -3,56 +3,70 @@
 use super::link::Links;
 use super::private::Private;
 use crate::host::Host;
-use crate::ir::{Facts, MountFact, Node, Policy, Subject};
-use crate::sets::path::AbsPath;
-use std::collections::BTreeMap;
+use crate::ir::{Facts, MountFact, Node, Policy, RuleId, Subject};
+use crate::sets::path::{AbsPath, Start};
+use std::collections::{BTreeMap, HashSet};
 
 /// The nodes at each literal target, at each literal prefix of a pattern, at what globs expanded to, and at every
 /// directory on the way to one of these, as far as they exist; and the same for the other names of each by `mounts`.
 pub(super) fn named(
     policy: &Policy,
-    expansions: &[AbsPath],
+    expansions: &[(RuleId, AbsPath)],
     mounts: &[MountFact],
     private: &Private,
     links: &mut Links<'_>,
 ) -> BTreeMap<AbsPath, Node> {
-    let mut nodes = BTreeMap::new();
-    let mut add = |place: &AbsPath| {
-        way_to(place, private, links, &mut nodes);
-    };
+    let mut named = Named { private, links, nodes: BTreeMap::new(), known: HashSet::new() };
     let rules = policy.rules.iter().map(|rule| &rule.subject);
     for subject in rules.chain(policy.expects.iter().map(|expect| &expect.subject)) {
         if let Subject::Paths(set) = subject {
             for pattern in set.include.iter().chain(&set.exclude) {
-                add(&pattern.literal_prefix());
+                // Most lead to a directory that is known by then, and to nothing in it.
+                let deepest = named.links.deepest(pattern);
+                if deepest.is_none_or(|number| !named.known.contains(&number)) {
+                    named.add(&pattern.literal_prefix());
+                }
             }
         }
     }
-    for place in expansions {
-        add(place);
+    for (_, place) in expansions {
+        named.add(place);
     }
     if !mounts.is_empty() {
+        let nodes = std::mem::take(&mut named.nodes);
         let facts = Facts { nodes, mounts: mounts.to_vec(), ..Facts::default() };
         let others: Vec<AbsPath> = facts.nodes.keys().flat_map(|path| facts.aliases(path)).collect();
-        nodes = facts.nodes;
+        named.nodes = facts.nodes;
         for other in &others {
-            way_to(other, private, links, &mut nodes);
+            named.add(other);
         }
     }
-    nodes
+    named.nodes
 }
 
-fn way_to(place: &AbsPath, private: &Private, links: &mut Links<'_>, nodes: &mut BTreeMap<AbsPath, Node>) {
-    if links.is_own(place) || private.hides(place) {
-        return;
-    }
-    // From below: once a directory is known, so is the way to it.
-    let mut at = Some(place.clone());
-    while let Some(path) = at.filter(|path| !nodes.contains_key(path) && !private.hides(path)) {
-        if let Ok(Some(node)) = links.node(&path) {
-            nodes.insert(path.clone(), node);
+struct Named<'a, 'h> {
+    private: &'a Private,
+    links: &'a mut Links<'h>,
+    nodes: BTreeMap<AbsPath, Node>,
+    /// The numbers of the nodes, by which they are found faster than by their paths.
+    known: HashSet<usize>,
+}
+
+impl Named<'_, '_> {
+    /// Adds the node at a place and the directories on the way to it, as far as they exist and are not the sandbox's own.
+    fn add(&mut self, place: &AbsPath) {
+        if place.start != Start::Root || self.links.is_own(place) || self.private.hides(place) {
+            return;
         }
-        at = path.parent();
+        // From below: once a directory is known, so is the way to it.
+        for (number, length, node) in self.links.way(place).into_iter().rev() {
+            let path = AbsPath { start: Start::Root, segments: place.segments[..length].to_vec() };
+            if self.known.contains(&number) || self.private.hides(&path) {
+                break;
+            }
+            self.known.insert(number);
+            self.nodes.insert(path, node);
+        }
     }
 }
 

@@ -7,7 +7,7 @@
 use super::codes::{LINK_IN_WRITABLE, LINK_LOOP, VARIABLE_VALUE};
 use super::link::{Fault, Links};
 use super::private::Private;
-use super::variable::Values;
+use super::variable::{Places, Values};
 use crate::diagnostic::Diagnostic;
 use crate::ir::{Access, Policy, Rule, Subject, decide};
 use crate::sets::address::AddressSet;
@@ -19,14 +19,9 @@ use crate::vocabulary::Effect;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-/// A pattern at its place, and what else that place is called.
-struct Placed {
-    pattern: Pattern,
-    names: Vec<Pattern>,
-}
-
 pub(super) struct Placer<'a, 'h> {
     pub values: &'a Values,
+    pub places: &'a Places,
     pub links: &'a mut Links<'h>,
     pub private: &'a Private,
     pub diagnostics: &'a mut Vec<Diagnostic>,
@@ -55,7 +50,7 @@ impl Placer<'_, '_> {
         }
         for assume in &mut policy.assumes {
             for pattern in &mut assume.paths.include {
-                *pattern = self.pattern(pattern, assume.span).pattern;
+                self.pattern(pattern, assume.span);
             }
         }
     }
@@ -100,15 +95,11 @@ impl Placer<'_, '_> {
         }
         let mut names = Vec::new();
         for pattern in &mut set.include {
-            let placed = self.pattern(pattern, span);
-            *pattern = placed.pattern;
-            names.extend(placed.names);
+            names.extend(self.pattern(pattern, span));
         }
         let mut others = Vec::new();
         for pattern in &mut set.exclude {
-            let placed = self.pattern(pattern, span);
-            *pattern = placed.pattern;
-            others.extend(placed.names);
+            others.extend(self.pattern(pattern, span));
         }
         if permits {
             set.exclude.extend(others);
@@ -120,20 +111,23 @@ impl Placer<'_, '_> {
         (!permits && !names.is_empty()).then(|| PathSet { include: names, exclude: set.exclude.clone() })
     }
 
-    fn pattern(&mut self, pattern: &Pattern, span: Span) -> Placed {
-        let bound = match &pattern.start {
-            Start::Variable(name) if name == "TMP" => {
+    /// Puts a pattern at its place; what comes back is what else that place is called.
+    fn pattern(&mut self, pattern: &mut Pattern, span: Span) -> Vec<Pattern> {
+        if let Start::Variable(name) = &pattern.start {
+            let name = name.clone();
+            if name == "TMP" {
                 // The run's own: what the host has there is another place.
-                return Placed { pattern: pattern.bound(name, &self.private.place), names: Vec::new() };
+                pattern.bind(&name, &self.private.place);
+                return Vec::new();
             }
-            Start::Variable(name) => match self.values.get(name).map(AbsPath::parse) {
-                Some(Ok(value)) => pattern.bound(name, &value),
-                // Said by whoever judged the values.
-                _ => return Placed { pattern: pattern.clone(), names: Vec::new() },
-            },
-            _ => pattern.clone(),
-        };
-        let prefix = bound.literal_prefix();
+            // Said by whoever judged the values.
+            let Some(place) = self.places.get(&name) else { return Vec::new() };
+            pattern.bind(&name, place);
+        }
+        if self.links.is_straight(pattern) {
+            return Vec::new();
+        }
+        let prefix = pattern.literal_prefix();
         let followed = self.links.follow(&prefix);
         if let Some(fault) = &followed.fault
             && self.faulty.insert((prefix.clone(), span))
@@ -148,13 +142,15 @@ impl Placer<'_, '_> {
         for link in followed.links {
             self.through.entry(link).or_insert(span);
         }
-        let rest = &bound.segments[prefix.segments.len()..];
+        let rest = pattern.segments.split_off(prefix.segments.len());
         let at = |place: &AbsPath| Pattern {
             start: place.start.clone(),
             segments: place.segments.iter().cloned().map(Segment::Literal).chain(rest.iter().cloned()).collect(),
-            reach: bound.reach,
+            reach: pattern.reach,
         };
-        Placed { pattern: at(&followed.place), names: followed.names.iter().map(at).collect() }
+        let names = followed.names.iter().map(at).collect();
+        *pattern = at(&followed.place);
+        names
     }
 
     /// A host that is a variable becomes the name, or the address, that is its value.

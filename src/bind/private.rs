@@ -5,10 +5,11 @@
 //! is the sandbox's own as well.
 
 use super::link::Links;
-use super::variable::Values;
+use super::variable::Places;
 use crate::ir::{Policy, Subject};
 use crate::sets::path::{AbsPath, Pattern, Start};
 use crate::vocabulary::{Effect, System, Verb};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 /// Where `$TMP` is.
@@ -27,10 +28,10 @@ impl Private {
 }
 
 /// Decides it for a policy whose variables have values.
-pub(super) fn place(policy: &Policy, values: &Values, links: &mut Links<'_>) -> Private {
+pub(super) fn place(policy: &Policy, places: &Places, links: &mut Links<'_>) -> Private {
     let tmp = at(&["tmp"]);
     if policy.system != System::Linux {
-        let place = values.get("TMP").and_then(|value| AbsPath::parse(value).ok()).unwrap_or(tmp);
+        let place = places.get("TMP").cloned().unwrap_or(tmp);
         return Private { place, within: Vec::new() };
     }
     let mut named = BTreeSet::new();
@@ -43,18 +44,31 @@ pub(super) fn place(policy: &Policy, values: &Values, links: &mut Links<'_>) -> 
         for (pattern, included) in
             set.include.iter().map(|pattern| (pattern, true)).chain(set.exclude.iter().map(|pattern| (pattern, false)))
         {
-            let Some(bound) = bound(pattern, values) else { continue };
+            let writes = writes && included;
+            let apart = match &pattern.start {
+                Start::Variable(name) => match places.get(name) {
+                    Some(place) => {
+                        links.is_straight_from(place, pattern) && !tmp.is_inside(place) && !place.is_inside(&tmp)
+                    }
+                    None => continue,
+                },
+                _ => links.is_straight(pattern) && !pattern.begins_inside(&tmp),
+            };
+            if apart && !writes {
+                continue;
+            }
+            let Some(bound) = bound(pattern, places) else { continue };
             let place = links.follow(&bound.literal_prefix()).place;
             if place != tmp && place.is_inside(&tmp) {
                 named.insert(place);
-            } else if writes && included && bound.is_literal() && tmp.is_inside(&place) {
+            } else if writes && bound.is_literal() && tmp.is_inside(&place) {
                 whole = true;
             }
         }
     }
     for name in ["HOME", "WORKSPACE"] {
-        if let Some(value) = values.get(name).and_then(|value| AbsPath::parse(value).ok()) {
-            let place = links.follow(&value).place;
+        if let Some(value) = places.get(name) {
+            let place = links.follow(value).place;
             if place != tmp && place.is_inside(&tmp) {
                 named.insert(place);
             }
@@ -76,11 +90,11 @@ pub(super) fn place(policy: &Policy, values: &Values, links: &mut Links<'_>) -> 
 }
 
 /// The pattern with its variable's value; `None` for one that starts at `$TMP` itself.
-fn bound(pattern: &Pattern, values: &Values) -> Option<Pattern> {
+fn bound<'p>(pattern: &'p Pattern, places: &Places) -> Option<Cow<'p, Pattern>> {
     match &pattern.start {
         Start::Variable(name) if name == "TMP" => None,
-        Start::Variable(name) => Some(pattern.bound(name, &AbsPath::parse(values.get(name)?).ok()?)),
-        _ => Some(pattern.clone()),
+        Start::Variable(name) => Some(Cow::Owned(pattern.bound(name, places.get(name)?))),
+        _ => Some(Cow::Borrowed(pattern)),
     }
 }
 

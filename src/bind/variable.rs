@@ -16,6 +16,14 @@ use std::collections::BTreeMap;
 /// The values that were found good, as they are written.
 pub(super) type Values = BTreeMap<String, String>;
 
+/// The values that are paths, as paths.
+pub(super) type Places = BTreeMap<String, AbsPath>;
+
+/// Those of the values that are absolute, normalised paths.
+pub(super) fn places(values: &Values) -> Places {
+    values.iter().filter_map(|(name, value)| Some((name.clone(), AbsPath::parse(value).ok()?))).collect()
+}
+
 /// The names of a subject's variables.
 pub(super) fn names(subject: &Subject) -> Vec<&str> {
     fn path(pattern: &Pattern) -> Option<&str> {

@@ -44,7 +44,15 @@ pub(super) fn walk_at_most(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Found {
     let regions = Regions::new(policy);
-    let globs = globs(policy);
+    // What can match nowhere that matters is not looked for at all.
+    let started = globs(policy).into_iter().map(|glob| {
+        let prefix = glob.pattern.literal_prefix();
+        let starts = regions.starts(&glob, &prefix);
+        (glob, prefix, starts)
+    });
+    let started: Vec<_> = started.filter(|(_, _, starts)| !starts.is_empty()).collect();
+    let (globs, starts): (Vec<_>, Vec<_>) =
+        started.into_iter().map(|(glob, prefix, starts)| (glob, (prefix, starts))).unzip();
     let mut walker = Walker {
         host,
         classes: Class::ALL.iter().map(|class| Followed::new(*class, &globs)).collect(),
@@ -57,13 +65,12 @@ pub(super) fn walk_at_most(
         unlisted: Vec::new(),
         left: limit,
     };
-    for (number, glob) in globs.iter().enumerate() {
-        let prefix = glob.pattern.literal_prefix();
-        for region in regions.starts(glob, &prefix) {
-            if region.segments.is_empty() {
-                diagnostics.push(unanchored(glob));
+    for (number, (prefix, places)) in starts.into_iter().enumerate() {
+        for place in places {
+            if place.segments.is_empty() {
+                diagnostics.push(unanchored(&globs[number]));
             }
-            walker.start(number, &prefix, region);
+            walker.start(number, &prefix, place);
         }
     }
     if let Err(TooMany(number)) = walker.run() {
@@ -234,12 +241,13 @@ fn closed_mounts(policy: &Policy, host: &dyn Host) -> BTreeSet<AbsPath> {
     ];
     let closed =
         host.mounts().iter().filter(|mount| CLOSED.contains(&mount.kind.as_str()) || mount.kind.starts_with("fuse."));
-    let mut closed: BTreeSet<AbsPath> = closed.map(|mount| mount.at.clone()).collect();
-    if !closed.is_empty() {
-        let named: Vec<AbsPath> = policy.rules.iter().flat_map(prefixes).collect();
-        closed.retain(|at| !named.iter().any(|place| place.is_inside(at)));
+    let mut closed: Vec<&AbsPath> = closed.map(|mount| &mount.at).collect();
+    for rule in &policy.rules {
+        if let Subject::Paths(set) = &rule.subject {
+            closed.retain(|at| !set.include.iter().any(|pattern| pattern.begins_inside(at)));
+        }
     }
-    closed
+    closed.into_iter().cloned().collect()
 }
 
 fn unanchored(glob: &Glob<'_>) -> Diagnostic {

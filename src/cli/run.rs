@@ -83,7 +83,8 @@ fn attempt_once(run: &Run, events: &Events) -> Result<Outcome, Refused> {
         output::print_diagnostics(&loaded.diagnostics, &sources, Level::Error);
         return Err(Refused::Said);
     };
-    let compiled = compile(&policy, &Needs { nest: run.nest, user: linux::caller() });
+    let needs = Needs { nest: run.nest, errors_alone: true, user: linux::caller() };
+    let compiled = compile(&policy, &needs);
     let Some(plan) = compiled.plan else {
         output::print_diagnostics(&compiled.diagnostics, &sources, Level::Error);
         return Err(Refused::Said);

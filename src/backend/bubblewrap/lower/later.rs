@@ -18,8 +18,9 @@ use crate::vocabulary::{Effect, Reach, Verb};
 /// So many made-up names are tried for a pattern in a place.
 const MOST: usize = 24;
 
-pub(super) fn gaps(tree: &Tree, layout: &Layout, judge: &Judge<'_>) -> Vec<Diagnostic> {
-    let search = Search { tree, layout, judge, writable: writable_roots(tree, layout) };
+/// With `errors_alone`, only the findings whose codes are errors.
+pub(super) fn gaps(tree: &Tree, layout: &Layout, judge: &Judge<'_>, errors_alone: bool) -> Vec<Diagnostic> {
+    let search = Search { tree, layout, judge, writable: writable_roots(tree, layout), errors_alone };
     let mut gaps = Vec::new();
     let mut outside: Vec<(&Rule, AbsPath)> = Vec::new();
     for rule in &judge.policy.rules {
@@ -36,6 +37,9 @@ pub(super) fn gaps(tree: &Tree, layout: &Layout, judge: &Judge<'_>) -> Vec<Diagn
         }
         if let Some(witness) = takes_away.iter().find_map(|pattern| search.shown(pattern)) {
             gaps.push(shown(rule, &witness));
+        }
+        if errors_alone {
+            continue;
         }
         if rule.effect == Effect::Allow
             && rule.origin != Origin::Std
@@ -108,6 +112,8 @@ struct Search<'a> {
     layout: &'a Layout,
     judge: &'a Judge<'a>,
     writable: Vec<AbsPath>,
+    /// What only something outside can make is not looked for.
+    errors_alone: bool,
 }
 
 /// The tops of the places in which the command can make names.
@@ -121,6 +127,9 @@ fn writable_roots(tree: &Tree, layout: &Layout) -> Vec<AbsPath> {
 
 impl Search<'_> {
     fn looser(&self, verb: Verb, pattern: &Pattern) -> Option<Looser> {
+        if self.errors_alone && pattern.is_literal() && self.cannot_make(pattern) {
+            return None;
+        }
         if let Some(path) = pattern.as_literal() {
             return self
                 .is_missing(&path)
@@ -133,11 +142,17 @@ impl Search<'_> {
         inside.or_else(|| self.first_looser(verb, instances(pattern, &pattern.literal_prefix(), self.judge.fresh())))
     }
 
+    /// Whether the command can make nothing at or below a literal target.
+    fn cannot_make(&self, pattern: &Pattern) -> bool {
+        let names = (0..).map_while(|depth| pattern.literal_at(depth));
+        pattern.start == Start::Root && !self.layout.covers[self.tree.deepest_of(names)].is_writable()
+    }
+
     fn first_looser(&self, verb: Verb, paths: Vec<AbsPath>) -> Option<Looser> {
         let mut outside = None;
         for path in paths {
             let Some((given, is_writable)) = self.given(&path) else { continue };
-            if !given.permits(verb) || self.judge.verdict(verb, &path).allowed {
+            if (self.errors_alone && !is_writable) || !given.permits(verb) || self.judge.verdict(verb, &path).allowed {
                 continue;
             }
             if is_writable {

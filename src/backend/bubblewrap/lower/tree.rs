@@ -147,6 +147,18 @@ impl Tree {
         self.descend(path).0
     }
 
+    /// The same for the segments of a path from the root.
+    pub fn deepest_of<'s>(&self, segments: impl Iterator<Item = &'s [u8]>) -> usize {
+        let mut at = 0;
+        for segment in segments {
+            match self.children[at].get(segment) {
+                Some(next) => at = *next,
+                None => break,
+            }
+        }
+        at
+    }
+
     /// Indices in the order in which mounts are made: by path, a directory before what is in it.
     pub fn in_order(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.points.len()).collect();
