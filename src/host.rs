@@ -42,7 +42,7 @@ pub trait Host {
     /// Whatever listing it fails with.
     fn list(&self, path: &AbsPath) -> io::Result<Vec<(Vec<u8>, bool)>>;
 
-    /// The mount table, in mount order.
+    /// The mount table: of the mounts at or above a path, the last one shows it.
     fn mounts(&self) -> &[MountFact];
 
     /// The machine's own addresses.

@@ -70,7 +70,8 @@ impl Named<'_, '_> {
     }
 }
 
-/// The mounts that show a node which another mount shows as well.
+/// The mount table, where some mount of it shows a node which another one shows as well. The whole of it then: which of
+/// two names a node really has depends on every mount that may stand before it.
 pub(super) fn aliases(host: &dyn Host) -> Vec<MountFact> {
     let mounts = host.mounts();
     let mut by_device: BTreeMap<(u32, u32), Vec<usize>> = BTreeMap::new();
@@ -83,5 +84,5 @@ pub(super) fn aliases(host: &dyn Host) -> Vec<MountFact> {
         same.map(|other| &mounts[*other])
             .any(|other| mount.root.is_inside(&other.root) || other.root.is_inside(&mount.root))
     };
-    (0..mounts.len()).filter(|index| shared(*index)).map(|index| mounts[index].clone()).collect()
+    if (0..mounts.len()).any(shared) { mounts.to_vec() } else { Vec::new() }
 }

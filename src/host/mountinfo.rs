@@ -4,15 +4,40 @@
 use crate::ir::MountFact;
 use crate::sets::path::AbsPath;
 
-/// The mounts of a table, in its order.
+/// The mounts of a table: each after the one it is mounted on, those on one mount in the order of the table. So of the
+/// mounts above a path it is the last one that shows it. (The table's own order does not say so: a root that was
+/// changed stands after what was mounted on it.)
 pub(super) fn parse(table: &[u8]) -> Vec<MountFact> {
-    table.split(|byte| *byte == b'\n').filter_map(line).collect()
+    let lines: Vec<Line> = table.split(|byte| *byte == b'\n').filter_map(line).collect();
+    let is_top = |line: &&Line| line.parent == line.id || lines.iter().all(|other| other.id != line.parent);
+    // The next one last.
+    let mut left: Vec<&Line> = lines.iter().filter(is_top).rev().collect();
+    let mut mounts = Vec::new();
+    while let Some(next) = left.pop() {
+        mounts.extend(next.mount.clone());
+        left.extend(lines.iter().filter(|line| line.parent == next.id && line.id != next.id).rev());
+    }
+    mounts
 }
 
-/// `ID PARENT MAJOR:MINOR ROOT POINT OPTIONS [TAG…] - KIND SOURCE SUPER`
-fn line(line: &[u8]) -> Option<MountFact> {
-    let mut fields = line.split(|byte| *byte == b' ');
-    let device = std::str::from_utf8(fields.nth(2)?).ok()?;
+struct Line {
+    id: u64,
+    parent: u64,
+    /// `None` where it has no path.
+    mount: Option<MountFact>,
+}
+
+fn line(line: &[u8]) -> Option<Line> {
+    let mut fields = line.splitn(3, |byte| *byte == b' ');
+    let mut number = || std::str::from_utf8(fields.next()?).ok()?.parse().ok();
+    let (id, parent) = (number()?, number()?);
+    Some(Line { id, parent, mount: mount(fields.next()?) })
+}
+
+/// `ID PARENT MAJOR:MINOR ROOT POINT OPTIONS [TAG…] - KIND SOURCE SUPER`, from the third on.
+fn mount(fields: &[u8]) -> Option<MountFact> {
+    let mut fields = fields.split(|byte| *byte == b' ');
+    let device = std::str::from_utf8(fields.next()?).ok()?;
     let (major, minor) = device.split_once(':')?;
     let root = unescape(fields.next()?);
     let at = unescape(fields.next()?);
@@ -68,6 +93,17 @@ mod tests {
         assert_eq!(mounts[1].at.to_string(), "/a b");
         assert!(mounts[1].read_only, "by its own option");
         assert!(mounts[2].read_only, "by its file system's option");
+    }
+
+    #[test]
+    fn what_is_mounted_on_another_mount_comes_after_it() {
+        let table = b"22 27 0:21 / /proc rw - proc proc rw\n\
+                      27 1 254:0 / / rw - ext4 /dev/vda rw\n\
+                      30 28 0:9 / /a/b rw - tmpfs none rw\n\
+                      28 27 0:8 / /a rw - tmpfs none rw\n\
+                      31 22 0:22 / /proc/x rw - tmpfs none rw\n";
+        let at: Vec<String> = parse(table).iter().map(|mount| mount.at.to_string()).collect();
+        assert_eq!(at, ["/", "/proc", "/proc/x", "/a", "/a/b"]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! A root of the run's own, and what is laid out in it.
 
-use crate::sandbox::{Run, bytes, for_each_native_user, for_each_user, make_directory, write};
+use crate::sandbox::{Run, bytes, for_each_native_user, for_each_user, make_directory, node, write};
 use sandbox_runtime::backend::bubblewrap::{Mount, Root};
 use std::path::Path;
 
@@ -53,8 +53,8 @@ fn nothing_is_ever_made_on_the_host() {
         let mut run = Run::shell("true").as_user_of(user).writing(scratch);
         for mount in [
             Mount::Private { path: bytes(&scratch.join("a/b")), mode: 0o700, exec: true },
-            Mount::MaskFile { path: bytes(&scratch.join("a")) },
-            Mount::EmptyDirectory { path: bytes(&scratch.join("a")), listable: true },
+            Mount::MaskFile { path: bytes(&scratch.join("a")), node: node(scratch) },
+            Mount::EmptyDirectory { path: bytes(&scratch.join("a")), node: None, listable: true },
             Mount::File { path: bytes(&scratch.join("a")), text: vec![] },
             Mount::Symlink { path: bytes(&scratch.join("a")), to: b"x".to_vec() },
             Mount::Directory { path: bytes(&scratch.join("a")), listable: true },

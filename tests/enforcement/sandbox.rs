@@ -92,11 +92,11 @@ impl Run {
     }
 
     pub fn masked(mut self, path: &Path) -> Run {
-        let place = bytes(path);
+        let (place, node) = (bytes(path), node(path));
         self.plan.mounts.push(if path.is_dir() {
-            Mount::EmptyDirectory { path: place, listable: false }
+            Mount::EmptyDirectory { path: place, node: Some(node), listable: false }
         } else {
-            Mount::MaskFile { path: place }
+            Mount::MaskFile { path: place, node }
         });
         self
     }

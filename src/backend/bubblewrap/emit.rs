@@ -82,12 +82,12 @@ pub fn arguments(plan: &Plan) -> Result<Arguments, Unsupported> {
                 to.path(&[], path);
                 to.runs(*exec, path);
             }
-            Mount::EmptyDirectory { path, listable } => {
+            Mount::EmptyDirectory { path, node: _, listable } => {
                 to.path(&["--perms", mode(*listable), "--tmpfs"], path);
                 read_only.push(path);
             }
             Mount::Directory { path, listable } => to.path(&["--perms", mode(*listable), "--dir"], path),
-            Mount::MaskFile { path } => mask(&mut to, path),
+            Mount::MaskFile { path, node: _ } => mask(&mut to, path),
             Mount::Private { path, mode, exec } => {
                 to.path(&["--perms", &format!("{mode:04o}"), "--tmpfs"], path);
                 to.runs(*exec, path);
@@ -102,7 +102,7 @@ pub fn arguments(plan: &Plan) -> Result<Arguments, Unsupported> {
                 to.path(&[], path);
             }
             Mount::Devices { nodes } => {
-                to.push(&["--dev", "/dev", "--perms", "1777", "--tmpfs", "/dev/shm"]);
+                to.push(&["--dev", "/dev"]);
                 for absent in DEVICES.iter().filter(|name| !nodes.iter().any(|node| node == *name)) {
                     mask(&mut to, format!("/dev/{absent}").as_bytes());
                 }
@@ -163,6 +163,10 @@ mod tests {
         Mount::Bind { path: path.into(), node, write, exec }
     }
 
+    fn masked(path: &str) -> Mount {
+        Mount::MaskFile { path: path.into(), node: Node { kind: NodeKind::File, device: 1, inode: 3 } }
+    }
+
     /// One option a line.
     fn show(arguments: &Arguments) -> String {
         let mut text = String::new();
@@ -195,8 +199,8 @@ mod tests {
                 Mount::Directory { path: b"/home".into(), listable: true },
                 bind("/home/ws", true, false),
                 bind("/home/ws/bin", true, true),
-                Mount::MaskFile { path: b"/home/ws/.env".into() },
-                Mount::EmptyDirectory { path: b"/home/ws/secret".into(), listable: false },
+                masked("/home/ws/.env"),
+                Mount::EmptyDirectory { path: b"/home/ws/secret".into(), node: None, listable: false },
                 bind("/home/ws/secret/open", false, false),
                 Mount::Symlink { path: b"/lib".into(), to: b"/usr/lib".into() },
                 Mount::Proc,
@@ -215,7 +219,7 @@ mod tests {
 
     #[test]
     fn the_limit_is_counted_before_anything_starts() {
-        let masks = |count: usize| (0..count).map(|at| Mount::MaskFile { path: format!("/f{at}").into() }).collect();
+        let masks = |count: usize| (0..count).map(|at| masked(&format!("/f{at}"))).collect();
         let root = Root::Host { exec: true };
         assert!(arguments(&plan(root, masks(2900))).is_ok());
         let error = arguments(&plan(root, masks(3000))).unwrap_err();
@@ -226,7 +230,7 @@ mod tests {
     #[test]
     fn tmpfs_are_sealed_last() {
         let mounts = vec![
-            Mount::EmptyDirectory { path: b"/a".into(), listable: true },
+            Mount::EmptyDirectory { path: b"/a".into(), node: None, listable: true },
             Mount::Directory { path: b"/a/b".into(), listable: true },
             bind("/a/b/c", false, true),
         ];

@@ -37,12 +37,13 @@ pub enum Mount {
     /// The host's node at `path`, at the same place, with everything mounted below it; nosuid, and nodev. Refused
     /// unless it is still the node that was seen. A writable one keeps the flags that each mount has on the host.
     Bind { path: Vec<u8>, node: Node, write: bool, exec: bool },
-    /// An empty read-only tmpfs, mode 0555 or 0111; later operations may lie below it.
-    EmptyDirectory { path: Vec<u8>, listable: bool },
+    /// An empty read-only tmpfs, mode 0555 or 0111; later operations may lie below it. Refused unless what it hides is still
+    /// the node that was seen there, if one was.
+    EmptyDirectory { path: Vec<u8>, node: Option<Node>, listable: bool },
     /// A directory made in a tmpfs of the plan's own, mode 0555 or 0111, so that what lies below has a way to it.
     Directory { path: Vec<u8>, listable: bool },
-    /// An unreadable, unwritable regular file over the one at `path`.
-    MaskFile { path: Vec<u8> },
+    /// An unreadable, unwritable regular file over the one at `path`. Refused unless that is still the node that was seen.
+    MaskFile { path: Vec<u8>, node: Node },
     /// A writable tmpfs of the run's own, gone with it.
     Private { path: Vec<u8>, mode: u32, exec: bool },
     /// A file with this text, made in a tmpfs of the plan's own; mode 0444.

@@ -10,7 +10,6 @@ use super::defence::Defence;
 use super::supervisor::Started;
 use super::{Error, devices, doctor, init, kernel, mounts, network, proc};
 use crate::backend::bubblewrap::{Argument, Arguments, Mount, Network, Plan, arguments};
-use crate::ir::Node;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl, open};
 use nix::sys::signal::Signal;
@@ -32,7 +31,7 @@ struct Inner {
     proc: bool,
     devices: bool,
     /// Where bubblewrap was to mount, and for the host's nodes, what was seen there.
-    places: Vec<(Vec<u8>, Option<Node>)>,
+    places: Vec<mounts::Place>,
     noexec: Vec<Vec<u8>>,
     exec: Vec<Vec<u8>>,
 }

@@ -7,7 +7,7 @@ mod masks;
 mod table;
 
 pub use masks::Masks;
-pub use table::{check_places, forbid_running, places};
+pub use table::{Place, check_places, forbid_running, places};
 
 use super::command::Command;
 use super::control::Failure;
@@ -167,8 +167,9 @@ impl Tree {
                 }
                 attach(copy.as_fd(), &place, path)
             }
-            (Mount::EmptyDirectory { path, listable }, _) => {
+            (Mount::EmptyDirectory { path, node, listable }, _) => {
                 let Some(place) = self.reachable(path, Shape::Directory)? else { return Ok(()) };
+                self.must_be_seen(&place, node.as_ref(), path)?;
                 if later.iter().any(|other| is_below(target(other), path)) {
                     let mode = if *listable { c"0555" } else { c"0111" };
                     let mount = memory(mode, NOSUID | NODEV | NOEXEC, None)
@@ -193,8 +194,9 @@ impl Tree {
                 let mode = Mode::from_bits_truncate(if *listable { 0o555 } else { 0o111 });
                 fchmodat(&parent, name.as_c_str(), mode, FchmodatFlags::FollowSymlink).map_err(failed)
             }
-            (Mount::MaskFile { path }, _) => {
+            (Mount::MaskFile { path, node }, _) => {
                 let Some(place) = self.reachable(path, Shape::File)? else { return Ok(()) };
+                self.must_be_seen(&place, Some(node), path)?;
                 attach(self.masks.file(path)?.as_fd(), &place, path)
             }
             (Mount::Private { path, mode, exec }, _) => {
@@ -275,6 +277,13 @@ impl Tree {
             Err(Errno::EACCES) => Ok(None),
             _ => self.place(path, shape).map(Some),
         }
+    }
+
+    /// What a mask hides is what was seen: had it been replaced, the old node would be somewhere else, under no mask.
+    fn must_be_seen(&self, place: &OwnedFd, node: Option<&Node>, path: &[u8]) -> Result<(), Failure> {
+        let Some(node) = node else { return Ok(()) };
+        let there = fstat(place).map_err(|errno| at("look at", path, errno))?;
+        if self.own.contains(&there.st_dev) || same_node(&there, node) { Ok(()) } else { Err(Failure::changed(path)) }
     }
 
     /// The directory that `path` lies in, which is the run's own, and the name of the last segment.
@@ -403,7 +412,7 @@ fn target(mount: &Mount) -> &[u8] {
         Mount::Bind { path, .. }
         | Mount::EmptyDirectory { path, .. }
         | Mount::Directory { path, .. }
-        | Mount::MaskFile { path }
+        | Mount::MaskFile { path, .. }
         | Mount::Private { path, .. }
         | Mount::File { path, .. }
         | Mount::Symlink { path, .. } => path,

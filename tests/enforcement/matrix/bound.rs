@@ -141,6 +141,7 @@ impl Bound {
             _ => return None,
         };
         let mut spans = self.spans(&reason.verdict, path, verb);
+        spans.extend(self.below(decider, path, verb));
         let kind = self.kind(path);
         let is_directory = kind == Some(Kind::Directory);
         let fits = |code: &str| match code {
@@ -150,11 +151,6 @@ impl Bound {
             "replaceable-link" => matches!(kind, Some(Kind::Link(_))),
             _ => false,
         };
-        if is_directory {
-            // A gap between a directory and what is below it may be the fault of either's rule.
-            let child = path.join(UNNAMED);
-            spans.extend(self.spans(&decider.decide(&self.access(verb, &child)), &child, verb));
-        }
         self.gap(&spans, fits)
     }
 
@@ -188,7 +184,8 @@ impl Bound {
                 _ => false,
             };
             for verb in [Verb::Read, Verb::Write, Verb::Exec] {
-                let spans = self.spans(&decider.decide(&self.access(verb, place)), place, verb);
+                let mut spans = self.spans(&decider.decide(&access(verb, place)), place, verb);
+                spans.extend(self.below(decider, place, verb));
                 if let Some(code) = self.gap(&spans, fits) {
                     return Some(code);
                 }
@@ -216,12 +213,13 @@ impl Bound {
         spans
     }
 
-    fn access(&self, verb: Verb, path: &AbsPath) -> Access {
-        match verb {
-            Verb::Write => Access::Write(path.clone()),
-            Verb::Exec => Access::Exec(path.clone()),
-            _ => Access::Read(path.clone()),
+    /// The rules about what is below a directory: a gap between the two may be the fault of either's.
+    fn below(&self, decider: &Decider<'_>, path: &AbsPath, verb: Verb) -> Vec<Span> {
+        if self.kind(path) != Some(Kind::Directory) {
+            return Vec::new();
         }
+        let child = path.join(UNNAMED);
+        self.spans(&decider.decide(&access(verb, &child)), &child, verb)
     }
 
     fn at(&self, path: &str) -> AbsPath {
@@ -242,6 +240,14 @@ impl Bound {
 
     fn is_mounted(&self, path: &AbsPath) -> bool {
         self.plan.mounts.iter().any(|mount| place(mount).as_ref() == Some(path))
+    }
+}
+
+fn access(verb: Verb, path: &AbsPath) -> Access {
+    match verb {
+        Verb::Write => Access::Write(path.clone()),
+        Verb::Exec => Access::Exec(path.clone()),
+        _ => Access::Read(path.clone()),
     }
 }
 

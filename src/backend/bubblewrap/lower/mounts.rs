@@ -71,6 +71,8 @@ struct Builder<'a> {
     user: &'a User,
     covers: Vec<Cover>,
     ops: Vec<Option<Op>>,
+    /// By point: directories whose own node is more closed than what is below them.
+    named: Vec<bool>,
     /// Device nodes that the policy allows to write.
     written: Vec<Vec<u8>>,
     gaps: Vec<Diagnostic>,
@@ -84,6 +86,7 @@ pub(super) fn lay_out(tree: &Tree, judge: &Judge<'_>, needs: &Needs) -> Layout {
         user: &needs.user,
         covers: vec![Cover::Closed; tree.points.len()],
         ops: vec![None; tree.points.len()],
+        named: vec![false; tree.points.len()],
         written: Vec::new(),
         gaps: Vec::new(),
         errors: Vec::new(),
@@ -262,7 +265,9 @@ impl Builder<'_> {
         }
         let State { write, exec, .. } = below;
         let cover = Cover::Host { write, exec };
-        if cover != around {
+        // Under another name the directory itself would be less closed than the rules have it: it keeps this one.
+        self.named[at] = around.is_writable() && (!here.read || !here.write || here.exec != exec);
+        if cover != around || self.named[at] {
             self.ops[at] = Some(Op::Bind { write, exec });
         }
         cover

@@ -161,13 +161,13 @@ pub(super) fn show(mounts: &[Mount]) -> Vec<String> {
             let flags: Vec<&str> = flags.iter().filter(|flag| flag.0).map(|flag| flag.1).collect();
             format!("bind {} {}", text(path), flags.join(","))
         }
-        Mount::EmptyDirectory { path, listable } => {
+        Mount::EmptyDirectory { path, listable, .. } => {
             format!("empty {}{}", text(path), if *listable { " listable" } else { "" })
         }
         Mount::Directory { path, listable } => {
             format!("dir {}{}", text(path), if *listable { " listable" } else { "" })
         }
-        Mount::MaskFile { path } => format!("mask {}", text(path)),
+        Mount::MaskFile { path, .. } => format!("mask {}", text(path)),
         Mount::Private { path, mode, exec } => {
             format!("private {} {mode:o}{}", text(path), if *exec { "" } else { " noexec" })
         }

@@ -1,41 +1,81 @@
 //! Mounts that another program made, looked at and restricted afterwards by what the kernel's table says of them.
 
-use super::{at, is_below, open, same_node, target};
+use super::{at, is_below, kind, open, same_node, target};
 use crate::backend::bubblewrap::{Mount, Plan};
 use crate::exec::linux::control::Failure;
 use crate::exec::linux::kernel::{self, NOEXEC};
-use crate::ir::Node;
+use crate::ir::{Node, NodeKind};
 use nix::errno::Errno;
 use nix::sys::stat::fstat;
 use std::collections::BTreeSet;
 use std::os::fd::{AsFd, BorrowedFd};
 
+/// A place where a plan mounts something.
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
+pub struct Place {
+    path: Vec<u8>,
+    /// What was seen there.
+    node: Option<Node>,
+    /// A mask hides the node.
+    hidden: bool,
+}
+
 /// Where a plan mounts something, and for the host's nodes, which.
-pub fn places(plan: &Plan) -> Vec<(Vec<u8>, Option<Node>)> {
-    let mounts = plan.mounts.iter().filter_map(|mount| match mount {
-        Mount::Bind { path, node, .. } => Some((path.clone(), Some(*node))),
-        Mount::Directory { .. } | Mount::File { .. } | Mount::Symlink { .. } => None,
-        other => Some((target(other).to_vec(), None)),
+pub fn places(plan: &Plan) -> Vec<Place> {
+    let mounts = plan.mounts.iter().filter_map(|mount| {
+        let (node, hidden) = match mount {
+            Mount::Bind { node, .. } => (Some(*node), false),
+            Mount::MaskFile { node, .. } => (Some(*node), true),
+            Mount::EmptyDirectory { node, .. } => (*node, true),
+            Mount::Directory { .. } | Mount::File { .. } | Mount::Symlink { .. } => return None,
+            _ => (None, false),
+        };
+        Some(Place { path: target(mount).to_vec(), node, hidden })
     });
     mounts.collect()
 }
 
 /// Refuses to go on where a place is no mount point, or no link-free way to the node that was seen: for mounts made by
 /// another program, afterwards.
-pub fn check_places(root: BorrowedFd<'_>, places: &[(Vec<u8>, Option<Node>)]) -> Result<(), Failure> {
+pub fn check_places(root: BorrowedFd<'_>, places: &[Place]) -> Result<(), Failure> {
     let points: BTreeSet<Vec<u8>> = mount_points()?.into_iter().collect();
-    for (path, node) in places {
-        if !points.contains(path) {
-            return Err(Failure::changed(path));
-        }
-        let Some(node) = node else { continue };
-        let place = open(root, path).map_err(|errno| at("open", path, errno))?;
-        let seen = fstat(&place).map_err(|errno| at("look at", path, errno))?;
-        if !same_node(&seen, node) {
-            return Err(Failure::changed(path));
+    for place in places {
+        let there = points.contains(&place.path) && place.shows_what_was_seen(root)?;
+        if !there {
+            return Err(Failure::changed(&place.path));
         }
     }
     Ok(())
+}
+
+impl Place {
+    /// Below a mask the node is looked for in a copy of the directory's mount, in which the mask is not. Such a copy is not
+    /// to be had where the host has mounts of its own below that directory: then the mask alone is looked for.
+    fn shows_what_was_seen(&self, root: BorrowedFd<'_>) -> Result<bool, Failure> {
+        let (Some(node), path) = (&self.node, &self.path) else { return Ok(true) };
+        let failed = |errno| match errno {
+            Errno::ENOENT | Errno::ELOOP | Errno::ENOTDIR => Failure::changed(path),
+            errno => at("look at", path, errno),
+        };
+        let look = |directory: BorrowedFd<'_>, name: &[u8]| fstat(open(directory, name)?);
+        if !self.hidden {
+            return Ok(same_node(&look(root, path).map_err(failed)?, node));
+        }
+        let end = path.iter().rposition(|byte| *byte == b'/').unwrap_or(0);
+        let directory = match open(root, &path[..end]) {
+            // Where this process may not go, the command may not either.
+            Err(Errno::EACCES) => return Ok(true),
+            directory => directory.map_err(failed)?,
+        };
+        match kernel::copy_tree(directory.as_fd(), c"", false) {
+            Ok(copy) => Ok(same_node(&look(copy.as_fd(), &path[end..]).map_err(failed)?, node)),
+            Err(Errno::EINVAL) => {
+                let mask = look(directory.as_fd(), &path[end..]).map_err(failed)?;
+                Ok(!same_node(&mask, node) && kind(&mask) != Some(NodeKind::File))
+            }
+            Err(errno) => Err(at("copy the mount above", path, errno)),
+        }
+    }
 }
 
 /// The mount points of this mount namespace, as they are seen from its root, in order of their making.

@@ -19,7 +19,7 @@ impl Builder<'_> {
                 (Some(Op::Bind { .. }), Cover::Private { .. }) => true,
                 _ => false,
             };
-            if denies {
+            if denies || self.named[at] {
                 self.pin_above(at);
             }
         }
@@ -136,16 +136,20 @@ impl Builder<'_> {
             let point = &self.tree.points[at];
             let Some(path) = point.path.as_bytes() else { continue };
             mounts.push(match op {
+                Op::Bind { .. } | Op::MaskFile if point.node.is_none() => {
+                    self.unseen(at);
+                    continue;
+                }
                 Op::Bind { write, exec } => {
-                    let Some(node) = point.node else {
-                        self.unseen(at);
-                        continue;
-                    };
+                    let Some(node) = point.node else { continue };
                     Mount::Bind { path, node, write, exec }
                 }
-                Op::EmptyDirectory { listable } => Mount::EmptyDirectory { path, listable },
+                Op::EmptyDirectory { listable } => Mount::EmptyDirectory { path, node: point.node, listable },
                 Op::Directory { listable } => Mount::Directory { path, listable },
-                Op::MaskFile => Mount::MaskFile { path },
+                Op::MaskFile => {
+                    let Some(node) = point.node else { continue };
+                    Mount::MaskFile { path, node }
+                }
                 Op::Private { mode, exec } => Mount::Private { path, mode, exec },
                 Op::File(text) => Mount::File { path, text: text.into_bytes() },
                 Op::Symlink => {

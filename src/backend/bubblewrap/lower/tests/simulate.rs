@@ -140,7 +140,7 @@ fn place(mount: &Mount) -> AbsPath {
         Mount::Bind { path, .. }
         | Mount::EmptyDirectory { path, .. }
         | Mount::Directory { path, .. }
-        | Mount::MaskFile { path }
+        | Mount::MaskFile { path, .. }
         | Mount::Private { path, .. }
         | Mount::File { path, .. }
         | Mount::Symlink { path, .. } => &path[..],
