@@ -10,6 +10,7 @@ mod choice;
 mod faults;
 mod files;
 mod flags;
+mod hosts;
 mod limits;
 mod matrix;
 mod network;

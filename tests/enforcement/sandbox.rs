@@ -207,7 +207,7 @@ fn plan(rules: &str, workspace: Option<&Path>) -> Plan {
     let machine = Machine::look(workspace, std::collections::BTreeMap::new()).unwrap();
     let (policy, said) = bind(policy.unwrap(), &machine);
     let policy = policy.unwrap_or_else(|| panic!("{said:?}"));
-    let compiled = compile(&policy, &Needs { nest: false, user: caller() });
+    let compiled = compile(&policy, &Needs { nest: false, errors_alone: false, user: caller() });
     compiled.plan.unwrap_or_else(|| panic!("{:?}", compiled.diagnostics))
 }
 

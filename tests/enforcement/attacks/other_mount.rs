@@ -23,7 +23,7 @@ fn a_mask_holds_under_every_mount() {
         // The mask over the other name is an operation of its own.
         let mut open = run;
         let other = crate::sandbox::bytes(&alias.join("inner/secret"));
-        let is_mask = |mount: &_| matches!(mount, sandbox_runtime::backend::bubblewrap::Mount::MaskFile { path } if *path == other);
+        let is_mask = |mount: &_| matches!(mount, sandbox_runtime::backend::bubblewrap::Mount::MaskFile { path, .. } if *path == other);
         let before = open.plan.mounts.len();
         open.plan.mounts.retain(|mount| !is_mask(mount));
         let removed = before - open.plan.mounts.len();

@@ -82,7 +82,7 @@ pub fn bound(mut lines: Vec<String>, base: &Path, needs: &Needs) -> Option<Bound
 
 pub fn user(id: Option<u32>) -> Needs {
     let (uid, gid) = (id.unwrap_or(0), id.unwrap_or(0));
-    Needs { nest: false, user: User { name: "someone".into(), uid, group: "someone".into(), gid } }
+    Needs { nest: false, errors_alone: false, user: User { name: "someone".into(), uid, group: "someone".into(), gid } }
 }
 
 impl Bound {
@@ -170,6 +170,13 @@ impl Bound {
                     return Some("EBUSY");
                 }
             }
+            // The same for a directory in one that is read-only, which the kernel says first.
+            Errno::EROFS if moves || *what == "rmdir" => {
+                let is_mounted = |place: &&AbsPath| self.kind(place) == Some(Kind::Directory) && self.is_mounted(place);
+                if places.iter().any(is_mounted) {
+                    return Some("EROFS");
+                }
+            }
             _ => {}
         }
         for place in places {
@@ -202,14 +209,14 @@ impl Bound {
     /// The rules that made a verdict; where none did, those whose `except` took the path out.
     fn spans(&self, verdict: &Verdict, path: &AbsPath, verb: Verb) -> Vec<Span> {
         let mut spans: Vec<Span> = verdict.decisive.iter().map(|id| self.policy.rule(*id).span).collect();
-        if verdict.why == Why::Default {
-            let takes_out = |rule: &&Rule| {
-                let Subject::Paths(set) = &rule.subject else { return false };
-                let excepts = || set.exclude.iter().any(|pattern| pattern.contains(path));
-                rule.effect == Effect::Allow && rule.verb == verb && excepts()
-            };
-            spans.extend(self.policy.rules.iter().filter(takes_out).map(|rule| rule.span));
-        }
+        let takes_out = |rule: &&Rule| {
+            let Subject::Paths(set) = &rule.subject else { return false };
+            let by_allow = rule.effect == Effect::Allow;
+            // What an `except` took out of an allow is denied by default; what it took out of a deny is allowed.
+            let matters = if by_allow { verdict.why == Why::Default } else { verdict.allowed };
+            matters && rule.verb == verb && set.exclude.iter().any(|pattern| pattern.contains(path))
+        };
+        spans.extend(self.policy.rules.iter().filter(takes_out).map(|rule| rule.span));
         spans
     }
 

@@ -65,8 +65,8 @@ codes! {
     /// # `not-granted`
     ///
     /// ## What it says
-    /// A rule allows something at a path that does not exist, in a place that is not otherwise allowed. Nothing is granted there.
-    /// This is a *stricter* gap.
+    /// A rule allows something at a path that does not exist, in a place that is not otherwise allowed; or the `except` of a rule
+    /// that denies leaves such a path open. Nothing is granted there. This is a *stricter* gap.
     ///
     /// ## Why
     /// What is not there cannot be mounted, and making it would write to the host before the command was even started.

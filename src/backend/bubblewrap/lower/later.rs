@@ -8,7 +8,7 @@ use super::codes;
 use super::judge::{Judge, State};
 use super::mounts::{Cover, Layout};
 use super::tree::{Tree, is_file_verb};
-use crate::backend::bubblewrap::plan::DEVICES;
+use crate::backend::bubblewrap::plan::{DEVICES, Mount};
 use crate::diagnostic::Diagnostic;
 use crate::ir::{Origin, Rule, Subject};
 use crate::sets::glob::{Glob, Piece};
@@ -20,7 +20,8 @@ const MOST: usize = 24;
 
 /// With `errors_alone`, only the findings whose codes are errors.
 pub(super) fn gaps(tree: &Tree, layout: &Layout, judge: &Judge<'_>, errors_alone: bool) -> Vec<Diagnostic> {
-    let search = Search { tree, layout, judge, writable: writable_roots(tree, layout), errors_alone };
+    let (writable, closed) = (writable_roots(tree, layout), closed_tops(tree, layout));
+    let search = Search { tree, layout, judge, writable, closed, errors_alone };
     let mut gaps = Vec::new();
     let mut outside: Vec<(&Rule, AbsPath)> = Vec::new();
     for rule in &judge.policy.rules {
@@ -29,7 +30,8 @@ pub(super) fn gaps(tree: &Tree, layout: &Layout, judge: &Judge<'_>, errors_alone
             continue;
         }
         let takes_away = if rule.effect == Effect::Allow { &set.exclude } else { &set.include };
-        if let Some(found) = takes_away.iter().find_map(|pattern| search.looser(rule.verb, pattern)) {
+        let own = |pattern: &&Pattern| rule.effect != Effect::Allow || !search.is_shown_anew(pattern);
+        if let Some(found) = takes_away.iter().filter(own).find_map(|pattern| search.looser(rule.verb, pattern)) {
             match found {
                 Looser::Inside(witness) => gaps.push(later_names(rule, &witness)),
                 Looser::Outside(witness) => outside.push((rule, witness)),
@@ -47,9 +49,9 @@ pub(super) fn gaps(tree: &Tree, layout: &Layout, judge: &Judge<'_>, errors_alone
         {
             gaps.push(not_there(rule, &witness));
         }
-        if rule.effect == Effect::Allow
-            && rule.origin != Origin::Std
-            && let Some(witness) = set.include.iter().find_map(|pattern| search.stricter(rule.verb, pattern))
+        let opens = if rule.effect == Effect::Allow { &set.include } else { &set.exclude };
+        if rule.origin != Origin::Std
+            && let Some(witness) = opens.iter().find_map(|pattern| search.stricter(rule.verb, pattern))
         {
             gaps.push(not_granted(rule, &witness));
         }
@@ -114,6 +116,19 @@ struct Search<'a> {
     writable: Vec<AbsPath>,
     /// What only something outside can make is not looked for.
     errors_alone: bool,
+    closed: Vec<AbsPath>,
+}
+
+/// So many closed places are looked into for names that a pattern opens in them.
+const MOST_CLOSED: usize = 64;
+
+/// The tops of the closed places inside writable ones.
+fn closed_tops(tree: &Tree, layout: &Layout) -> Vec<AbsPath> {
+    let is_top = |at: &usize| {
+        let closed = matches!(layout.covers[*at], Cover::Host { write: false, .. } | Cover::Empty);
+        closed && layout.covers[tree.points[*at].parent].is_writable()
+    };
+    (1..tree.points.len()).filter(is_top).take(MOST_CLOSED).map(|at| tree.points[at].path.clone()).collect()
 }
 
 /// The tops of the places in which the command can make names.
@@ -131,6 +146,10 @@ impl Search<'_> {
             return None;
         }
         if let Some(path) = pattern.as_literal() {
+            if pattern.reach == Reach::Below && self.is_replaceable(&path) {
+                let below = path.join(self.judge.fresh());
+                return (!self.judge.verdict(verb, &below).allowed).then_some(Looser::Inside(below));
+            }
             return self
                 .is_missing(&path)
                 .then(|| self.first_looser(verb, instances(pattern, &path, self.judge.fresh())))?;
@@ -170,11 +189,38 @@ impl Search<'_> {
         if pattern.is_literal() && !self.is_missing(&from) {
             return None;
         }
-        instances(pattern, &from, self.judge.fresh()).into_iter().find(|path| {
-            self.given(path).is_some_and(|(given, _)| {
-                !given.permits(verb) && self.judge.verdict(verb, path).allowed && self.judge.state(path).permits(verb)
+        let inside = self.closed.iter().filter(|top| !pattern.is_literal() && top.is_inside(&from));
+        std::iter::once(&from).chain(inside).find_map(|root| {
+            instances(pattern, root, self.judge.fresh()).into_iter().find(|path| {
+                self.given(path).is_some_and(|(given, _)| {
+                    !given.permits(verb)
+                        && self.judge.verdict(verb, path).allowed
+                        && self.judge.state(path).permits(verb)
+                })
             })
         })
+    }
+
+    /// Whether a place of the host that `$TMP` is less by is not the host's in the sandbox: nothing lets it be read, and what
+    /// stands there is a directory of the run's own.
+    fn is_shown_anew(&self, pattern: &Pattern) -> bool {
+        let is_own = |path: &AbsPath| matches!(self.layout.covers[self.tree.deepest(path)], Cover::Private { .. });
+        pattern.as_literal().is_some_and(|path| self.judge.policy.facts.nodes.contains_key(&path) && is_own(&path))
+    }
+
+    /// Whether the command can put a directory in place of what is there now: no directory, and not mounted.
+    fn is_replaceable(&self, path: &AbsPath) -> bool {
+        let at = self.tree.deepest(path);
+        let point = &self.tree.points[at];
+        point.path == *path
+            && !point.is_directory()
+            && self.layout.covers[point.parent].is_writable()
+            && !self.layout.mounts.iter().any(|mount| match mount {
+                Mount::Bind { path: there, .. } | Mount::MaskFile { path: there, .. } => {
+                    path.as_bytes().is_some_and(|path| path == *there)
+                }
+                _ => false,
+            })
     }
 
     /// A part of our `/dev` or `/proc` that the pattern names and the policy denies, though it is there.
