@@ -364,10 +364,12 @@ fn mounts_that_show_one_thing_twice_are_facts() {
     let bound = body("deny read ~", listing);
     let facts = &bound.policy().facts;
     let shown: Vec<_> = facts.mounts.iter().map(|mount| mount.at.to_string()).collect();
-    assert_eq!(shown, ["/", "/mnt/home"]);
+    assert_eq!(shown, ["/", "/mnt/home", "/run", "/a", "/b"], "all of them: any may stand before a name");
     assert_eq!(facts.own_addresses.len(), 1);
     let host = Listing::parse(&format!("{HOME}{listing}")).unwrap();
     assert_eq!(host.node(&path("/mnt/home/u")).unwrap(), Some(facts.nodes[&path("/home/u")]));
+    let apart = body("deny read ~", "m ext4 8:1 / /\nm tmpfs 0:9 / /run\n");
+    assert!(apart.policy().facts.mounts.is_empty());
 }
 
 #[test]
