@@ -7,6 +7,7 @@
 
 mod attacks;
 mod choice;
+mod documented;
 mod faults;
 mod files;
 mod flags;

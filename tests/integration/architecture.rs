@@ -70,6 +70,21 @@ fn rooms_import_only_what_they_may() {
 }
 
 #[test]
+fn the_book_has_the_same_table() {
+    let book = fs::read_to_string(root().join("book/src/architecture.md")).unwrap();
+    let words = |cell: &str| -> BTreeSet<String> { cell.split('`').skip(1).step_by(2).map(str::to_owned).collect() };
+    let rows = book.lines().skip_while(|line| !line.starts_with("| module |")).skip(2);
+    let rows = rows.take_while(|line| line.starts_with('|')).map(|line| line.split('|').collect::<Vec<_>>());
+    let rows = rows.map(|cells| (words(cells[1]).pop_first().unwrap(), words(cells[3])));
+    let said: BTreeMap<String, BTreeSet<String>> = rows.filter(|(room, _)| room != "cli").collect();
+    let held = MAY_IMPORT.iter().map(|(room, may)| {
+        let may = may.iter().filter(|room| **room != "vocabulary");
+        ((*room).to_owned(), may.map(|room| (*room).to_owned()).collect())
+    });
+    assert_eq!(said, held.collect::<BTreeMap<_, _>>());
+}
+
+#[test]
 fn packages_have_one_home() {
     let mut wrong = Vec::new();
     for file in sources() {
