@@ -546,7 +546,16 @@ fn explain_and_run_agree() {
             .by(user)
             .policy("allow read, write $WORKSPACE\ndeny read $WORKSPACE/a/closed\ndeny write $WORKSPACE/b\nallow read $HOME/other");
         scene.run("true").ok();
-        for path in ["a/open", "a/closed", "b/.env", "../other/f", "../test.policy"] {
+        for path in [
+            "a/open",
+            "a/closed",
+            "b/.env",
+            "../other/f",
+            "../test.policy",
+            "/proc/sys/kernel/hostname",
+            "/proc/keys",
+            "/proc/self/comm",
+        ] {
             for (verb, attempt) in [("read", format!("cat {path}")), ("write", format!("true >> {path}"))] {
                 let target = scene.workspace().join(path);
                 let policy = scene.home().join("test.policy");

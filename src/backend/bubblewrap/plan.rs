@@ -9,6 +9,25 @@ use crate::ir::Node;
 /// The nodes that a [`Mount::Devices`] can hold.
 pub const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 
+/// What a [`Mount::Proc`] never shows, as it tells of the host or of its other processes: the OCI runtime's masked paths
+/// (runtime-spec, config-linux.md, as container engines fill them), and the page tables of the whole machine.
+pub const PROC_HIDDEN: [&str; 14] = [
+    "acpi",
+    "asound",
+    "dynamic_debug",
+    "interrupts",
+    "kcore",
+    "keys",
+    "kmsg",
+    "kpagecgroup",
+    "kpagecount",
+    "kpageflags",
+    "latency_stats",
+    "sched_debug",
+    "scsi",
+    "timer_list",
+];
+
 /// What to set up. Serialisable, since the bwrap engine hands the inner half over.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Plan {
@@ -53,7 +72,8 @@ pub enum Mount {
     /// A minimal `/dev`: a tmpfs with these of the host's nodes (`null`, `zero`, …), the standard links, and a devpts
     /// of its own. Read-only itself.
     Devices { nodes: Vec<String> },
-    /// A fresh procfs for the pid namespace, with everything that reaches the host read-only or covered, found by trying.
+    /// A fresh procfs for the pid namespace, in which nothing can be written but what is a process's own: all else is found
+    /// by trying, and made read-only, and [`PROC_HIDDEN`] covered.
     Proc,
 }
 

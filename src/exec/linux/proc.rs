@@ -7,30 +7,12 @@
 use super::control::Failure;
 use super::kernel::{self, NODEV, NOEXEC, NOSUID, RDONLY};
 use super::mounts::{Masks, open};
+use crate::backend::bubblewrap::PROC_HIDDEN;
 use nix::dir::Dir;
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, openat};
 use nix::sys::stat::{Mode, SFlag, fstat};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-
-/// What tells of the host or its other processes: the OCI runtime's masked paths (runtime-spec, config-linux.md, as
-/// container engines fill them), and the page tables of the whole machine.
-const HIDDEN: [&str; 14] = [
-    "acpi",
-    "asound",
-    "dynamic_debug",
-    "interrupts",
-    "kcore",
-    "keys",
-    "kmsg",
-    "kpagecgroup",
-    "kpagecount",
-    "kpageflags",
-    "latency_stats",
-    "sched_debug",
-    "scsi",
-    "timer_list",
-];
 
 /// Mounts procfs for this pid namespace on a place.
 pub fn mount(place: BorrowedFd<'_>) -> Result<OwnedFd, Failure> {
@@ -70,7 +52,7 @@ pub fn cover(proc: BorrowedFd<'_>, masks: &mut Masks) -> Result<(), Failure> {
             continue;
         }
         let directory = kind == SFlag::S_IFDIR;
-        let cover = if HIDDEN.contains(&&*text) {
+        let cover = if PROC_HIDDEN.contains(&&*text) {
             if directory { masks.directory(false, name.as_bytes())? } else { masks.file(name.as_bytes())? }
         } else if directory || writable(proc, &name) {
             let copy = kernel::copy_tree(place.as_fd(), c"", false).map_err(|errno| failed(&text, errno))?;

@@ -312,7 +312,8 @@ codes! {
     ///
     /// ## Why
     /// Both are the sandbox's own: `/proc` shows its own processes alone, and whatever in it reaches the host is covered by
-    /// the sandbox by itself. They are there as a whole, or not at all; of the device nodes each is there or not.
+    /// the sandbox by itself, so that denying to write `/proc/sys`, or to read `/proc/kcore`, is no gap. Else they are there
+    /// as a whole, or not at all; of the device nodes each is there or not.
     ///
     /// ## Example
     /// ```policy
@@ -334,10 +335,12 @@ codes! {
     /// # `private-place`
     ///
     /// ## What it says
-    /// A rule allows a path in `/dev` that the sandbox's own `/dev` does not have. This is a *stricter* gap.
+    /// A rule allows a path in `/dev` that the sandbox's own `/dev` does not have, or a part of `/proc` that the sandbox
+    /// covers. This is a *stricter* gap.
     ///
     /// ## Why
-    /// The sandbox never sees the host's devices, save `null`, `zero`, `full`, `random`, `urandom` and `tty`.
+    /// The sandbox never sees the host's devices, save `null`, `zero`, `full`, `random`, `urandom` and `tty`. In `/proc`
+    /// only what is a process's own can be written, since all else there is the host's.
     ///
     /// ## Example
     /// ```policy

@@ -8,7 +8,7 @@ use super::codes;
 use super::judge::{Judge, State};
 use super::mounts::{Cover, Layout};
 use super::tree::{Tree, is_file_verb};
-use crate::backend::bubblewrap::plan::{DEVICES, Mount};
+use crate::backend::bubblewrap::plan::{DEVICES, Mount, PROC_HIDDEN};
 use crate::diagnostic::Diagnostic;
 use crate::ir::{Origin, Rule, Subject};
 use crate::sets::glob::{Glob, Piece};
@@ -45,7 +45,7 @@ pub(super) fn gaps(tree: &Tree, layout: &Layout, judge: &Judge<'_>, errors_alone
         }
         if rule.effect == Effect::Allow
             && rule.origin != Origin::Std
-            && let Some(witness) = set.include.iter().find_map(|pattern| search.not_there(pattern))
+            && let Some(witness) = set.include.iter().find_map(|pattern| search.not_there(rule.verb, pattern))
         {
             gaps.push(not_there(rule, &witness));
         }
@@ -98,7 +98,11 @@ fn shown(rule: &Rule, witness: &AbsPath) -> Diagnostic {
 }
 
 fn not_there(rule: &Rule, witness: &AbsPath) -> Diagnostic {
-    let message = format!("`{witness}` is not there: `/dev` is the sandbox's own");
+    let message = if witness.is_inside(&AbsPath::root().join("dev")) {
+        format!("`{witness}` is not there: `/dev` is the sandbox's own")
+    } else {
+        format!("`{witness}` is covered: nothing of the host is reached through the sandbox's own `/proc`")
+    };
     Diagnostic::new(&codes::PRIVATE_PLACE, message).label(rule.span, "this rule")
 }
 
@@ -226,22 +230,27 @@ impl Search<'_> {
     /// A part of our `/dev` or `/proc` that the pattern names and the policy denies, though it is there.
     fn shown(&self, pattern: &Pattern) -> Option<AbsPath> {
         let from = pattern.literal_prefix();
-        let given = match self.layout.covers[self.tree.deepest(&from)] {
-            Cover::Proc { write } => State { read: true, write, exec: false },
+        let given = |path: &AbsPath| match self.layout.covers[self.tree.deepest(&from)] {
+            Cover::Proc { write } => Some(in_proc(path, write)),
             Cover::Devices if OWN_DEVICES.iter().any(|name| from.is_inside(&device(name))) => {
-                State { read: true, write: true, exec: false }
+                Some(State { read: true, write: true, exec: false })
             }
-            _ => return None,
+            _ => None,
         };
         instances(pattern, &from, self.judge.fresh()).into_iter().find(|path| {
+            let Some(given) = given(path) else { return false };
             let said = self.judge.state(path);
             (given.read && !said.read) || (given.write && !said.write)
         })
     }
 
-    /// A device that the pattern names and our `/dev` does not have.
-    fn not_there(&self, pattern: &Pattern) -> Option<AbsPath> {
+    /// A device that the pattern names and our `/dev` does not have, or a part of our `/proc` that is covered.
+    fn not_there(&self, verb: Verb, pattern: &Pattern) -> Option<AbsPath> {
         let path = pattern.as_literal()?;
+        if let Cover::Proc { write } = self.layout.covers[self.tree.deepest(&path)] {
+            let covered = verb != Verb::Exec && !in_proc(&path, write).permits(verb);
+            return (covered && self.judge.verdict(verb, &path).allowed).then_some(path);
+        }
         let is_ours = || DEVICES.iter().chain(&OWN_DEVICES).any(|name| path.is_inside(&device(name)));
         let deepest = self.tree.deepest(&path);
         (self.layout.covers[deepest] == Cover::Devices && path != device("") && !is_ours()).then_some(path)
@@ -264,6 +273,21 @@ impl Search<'_> {
             Cover::Empty => Some((State { read: false, write: false, exec: false }, false)),
             Cover::Devices | Cover::Proc { .. } | Cover::Closed => None,
         }
+    }
+}
+
+/// What can be done at a path in our `/proc`, where `write` says whether processes may change what is their own.
+fn in_proc(path: &AbsPath, write: bool) -> State {
+    // `net` and `mounts` are links to a process's own.
+    let of_process = |name: &[u8]| {
+        name.iter().all(u8::is_ascii_digit) || [&b"self"[..], b"thread-self", b"net", b"mounts"].contains(&name)
+    };
+    match path.segments.get(1) {
+        Some(name) if !of_process(name) => {
+            let hidden = PROC_HIDDEN.iter().any(|hidden| hidden.as_bytes() == &name[..]);
+            State { read: !hidden, write: false, exec: false }
+        }
+        _ => State { read: true, write, exec: false },
     }
 }
 

@@ -4,7 +4,7 @@ mod generated;
 mod simulate;
 
 use super::*;
-use crate::backend::bubblewrap::{Mount, Network, Root};
+use crate::backend::bubblewrap::{Mount, Network, PROC_HIDDEN, Root};
 use crate::diagnostic::Level;
 use crate::ir::{Facts, LinkFact, Node, NodeKind, Origin, Policy, Rule, RuleId, Setting, Subject, Unset};
 use crate::sets::glob::{Glob, Piece};
@@ -303,6 +303,29 @@ fn proc_is_written_only_where_the_policy_says() {
     assert_eq!(write(&[]), [b"/dev/pts"]);
     let mounts = show(&lowered(Effect::Allow, &["deny read /proc", "deny read /dev"], &[]).plan.mounts);
     assert_eq!(mounts, ["empty /dev", "empty /proc", "empty /tmp listable"]);
+}
+
+/// What the sandbox covers by itself may be denied, and is not granted.
+#[test]
+fn what_is_covered_in_proc_is_no_gap() {
+    let gaps = |lines: &[&str]| gap_lines(&lowered(Effect::Allow, lines, &[]).gaps);
+    let covered =
+        ["allow write /proc", "deny write /proc/sys", "deny write /proc/sysrq-trigger", "deny read, write /proc/kcore"];
+    assert_eq!(gaps(&covered), [""; 0]);
+    assert_eq!(gaps(&["allow write /proc", "deny write /proc/self/mem"]), ["shown-as-a-whole write /proc/self/mem"]);
+    assert_eq!(gaps(&["allow write /proc", "deny read /proc/version"]), ["shown-as-a-whole read /proc/version"]);
+    assert_eq!(gaps(&["allow write /proc", "allow write /proc/sys/vm"]), ["private-place -"]);
+    assert_eq!(gaps(&["allow write /proc", "allow write /proc/self/comm"]), [""; 0]);
+}
+
+/// The shipped module says of each what the executor does.
+#[test]
+fn the_system_module_denies_what_is_hidden_in_proc() {
+    let (_, text) = crate::resolve::STD.iter().find(|(name, _)| *name == "system").unwrap();
+    let list = text.split("deny read, write [").nth(1).unwrap().split(']').next().unwrap();
+    let named: Vec<&str> = list.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+    let hidden: Vec<String> = PROC_HIDDEN.iter().map(|name| format!("/proc/{name}")).collect();
+    assert_eq!(named, hidden);
 }
 
 #[test]
