@@ -43,3 +43,39 @@ pub fn compile(policy: &BoundPolicy, needs: &Needs) -> Compiled {
 fn in_std(policy: &BoundPolicy, span: Span) -> bool {
     policy.rules.iter().any(|rule| rule.origin == Origin::Std && rule.span.source == span.source)
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::bind::bind;
+    use crate::diagnostic::Level;
+    use crate::host::nominal;
+    use crate::resolve::{Options, STD, resolve, tests::Texts};
+    use crate::source::Sources;
+    use crate::vocabulary::System;
+
+    #[test]
+    fn what_is_an_error_does_not_depend_on_what_else_is_wanted() {
+        for nest in [false, true] {
+            for (name, text) in STD {
+                let mut sources = Sources::default();
+                let text = if *name == "default" {
+                    (*text).to_owned()
+                } else {
+                    format!("srt 1\nuse std/system\nuse std/{name}\ndefault read allow\nallow read, write $WORKSPACE\n")
+                };
+                let given = sources.add(*name, text);
+                let options = Options { system: System::Linux, defines: std::collections::BTreeMap::new() };
+                let policy = resolve(&[given], &mut sources, &Texts(&[]), &options).0.unwrap();
+                let policy = bind(policy, &nominal()).0.unwrap();
+                let [all, errors] = [false, true].map(|errors_alone| {
+                    let compiled = compile(&policy, &Needs { nest, errors_alone, ..Needs::default() });
+                    let errors = compiled.diagnostics.into_iter().filter(|said| said.level == Level::Error);
+                    (compiled.plan, errors.collect::<Vec<_>>())
+                });
+                assert_eq!(all, errors, "std/{name}");
+            }
+        }
+    }
+}

@@ -170,3 +170,11 @@ pub struct Suppression {
     pub span: Span,
     pub statement: Span,
 }
+
+impl Suppression {
+    /// Whether a place in a text lies in the statement it stands above.
+    pub fn covers(&self, span: Span) -> bool {
+        let statement = self.statement;
+        span.source == statement.source && span.start >= statement.start && span.end <= statement.end
+    }
+}

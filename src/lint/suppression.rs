@@ -72,12 +72,8 @@ pub fn unused(policy: &Policy, used: &[bool], given: impl Fn(Span) -> bool) -> V
 fn covers(suppression: &Suppression, diagnostic: &Diagnostic) -> bool {
     // A proof that fails is not a matter of taste.
     let proof = [&super::expectation::EXPECTATION, &super::within::WITHIN].contains(&diagnostic.code);
-    let inside = |span: Span| {
-        let statement = suppression.statement;
-        span.source == statement.source && span.start >= statement.start && span.end <= statement.end
-    };
     !proof
         && diagnostic.level >= Level::Note
         && suppression.code == diagnostic.code.name
-        && diagnostic.span().is_some_and(inside)
+        && diagnostic.span().is_some_and(|span| suppression.covers(span))
 }

@@ -30,7 +30,8 @@ use tree::Tree;
 pub struct Needs {
     /// `--nest`: namespaces and mounts inside are permitted.
     pub nest: bool,
-    /// Findings that are no errors are not wanted: what only they need is not worked out.
+    /// Neither findings that are no errors are wanted nor those that a comment accepts: what only they need is not worked
+    /// out.
     pub errors_alone: bool,
     /// Who runs the command, for the minimal `/etc/passwd` of a closed root.
     pub user: User,
@@ -72,7 +73,7 @@ pub fn lower(policy: &BoundPolicy, needs: &Needs) -> Result<Lowered, Vec<Diagnos
     };
     let tree = Tree::new(policy);
     let layout = mounts::lay_out(&tree, &judge, needs);
-    let later = later::gaps(&tree, &layout, &judge, needs.errors_alone);
+    let later = later::gaps(&tree, &layout, &judge, needs);
     errors.extend(judge.errors());
     errors.extend(layout.errors);
     gaps.extend(layout.gaps);

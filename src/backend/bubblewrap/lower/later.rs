@@ -4,6 +4,7 @@
 //! would match are made up, the shortest first, and judged: where the mounts permit more, or less, than the policy, the
 //! first of them is the witness of a gap.
 
+use super::Needs;
 use super::codes;
 use super::judge::{Judge, State};
 use super::mounts::{Cover, Layout};
@@ -18,8 +19,14 @@ use crate::vocabulary::{Effect, Reach, Verb};
 /// So many made-up names are tried for a pattern in a place.
 const MOST: usize = 24;
 
-/// With `errors_alone`, only the findings whose codes are errors.
-pub(super) fn gaps(tree: &Tree, layout: &Layout, judge: &Judge<'_>, errors_alone: bool) -> Vec<Diagnostic> {
+pub(super) fn gaps(tree: &Tree, layout: &Layout, judge: &Judge<'_>, needs: &Needs) -> Vec<Diagnostic> {
+    let errors_alone = needs.errors_alone;
+    // With `--nest`, what a comment accepts is refused all the same.
+    let accepts: Vec<_> = if errors_alone && !needs.nest {
+        judge.policy.suppressions.iter().filter(|comment| comment.code == codes::LATER_NAMES.name).collect()
+    } else {
+        Vec::new()
+    };
     let (writable, closed) = (writable_roots(tree, layout), closed_tops(tree, layout));
     let search = Search { tree, layout, judge, writable, closed, errors_alone };
     let mut gaps = Vec::new();
@@ -30,8 +37,10 @@ pub(super) fn gaps(tree: &Tree, layout: &Layout, judge: &Judge<'_>, errors_alone
             continue;
         }
         let takes_away = if rule.effect == Effect::Allow { &set.exclude } else { &set.include };
-        let own = |pattern: &&Pattern| rule.effect != Effect::Allow || !search.is_shown_anew(pattern);
-        if let Some(found) = takes_away.iter().filter(own).find_map(|pattern| search.looser(rule.verb, pattern)) {
+        let accepted = accepts.iter().any(|comment| comment.covers(rule.span));
+        let own = |pattern: &&Pattern| !accepted && (rule.effect != Effect::Allow || !search.is_shown_anew(pattern));
+        let found = takes_away.iter().filter(own).filter_map(|pattern| search.looser(rule.verb, pattern));
+        if let Some(found) = found.reduce(worse) {
             match found {
                 Looser::Inside(witness) => gaps.push(later_names(rule, &witness)),
                 Looser::Outside(witness) => outside.push((rule, witness)),
@@ -40,15 +49,13 @@ pub(super) fn gaps(tree: &Tree, layout: &Layout, judge: &Judge<'_>, errors_alone
         if let Some(witness) = takes_away.iter().find_map(|pattern| search.shown(pattern)) {
             gaps.push(shown(rule, &witness));
         }
-        if errors_alone {
-            continue;
-        }
         if rule.effect == Effect::Allow
             && rule.origin != Origin::Std
             && let Some(witness) = set.include.iter().find_map(|pattern| search.not_there(rule.verb, pattern))
         {
             gaps.push(not_there(rule, &witness));
         }
+        // Whatever is wanted: to judge these paths finds what may be written and not be read, which is an error.
         let opens = if rule.effect == Effect::Allow { &set.include } else { &set.exclude };
         if rule.origin != Origin::Std
             && let Some(witness) = opens.iter().find_map(|pattern| search.stricter(rule.verb, pattern))
@@ -111,6 +118,14 @@ enum Looser {
     Inside(AbsPath),
     /// Only something outside can.
     Outside(AbsPath),
+}
+
+/// What the command can make itself comes before what it can't, and else what was found first.
+fn worse(one: Looser, other: Looser) -> Looser {
+    match (&one, &other) {
+        (Looser::Outside(_), Looser::Inside(_)) => other,
+        _ => one,
+    }
 }
 
 struct Search<'a> {

@@ -3,6 +3,7 @@
 use super::simulate::{Listing, Seen, Simulation};
 use super::{bind, policy, rules};
 use crate::backend::bubblewrap::{Lowered, Needs, lower};
+use crate::diagnostic::{Diagnostic, Level};
 use crate::ir::{Access, BoundPolicy, NodeKind, decide};
 use crate::sets::path::AbsPath;
 use crate::vocabulary::Effect;
@@ -133,9 +134,17 @@ proptest! {
         let statements: Vec<&str> = statements.iter().map(String::as_str).collect();
         let default = if open { Effect::Allow } else { Effect::Deny };
         let bound = bind(policy(default, rules(&statements)), &listing);
-        if let Ok(lowered) = lower(&bound, &Needs::default()) {
-            compare(&bound, &listing, &lowered)?;
-            pinned(&listing, &lowered)?;
+        let errors = lower(&bound, &Needs { errors_alone: true, ..Needs::default() });
+        match lower(&bound, &Needs::default()) {
+            Ok(lowered) => {
+                compare(&bound, &listing, &lowered)?;
+                pinned(&listing, &lowered)?;
+                let errors = errors.unwrap();
+                let same = |gap: &&Diagnostic| gap.level == Level::Error;
+                prop_assert_eq!(lowered.gaps.iter().filter(same).collect::<Vec<_>>(), errors.gaps.iter().filter(same).collect::<Vec<_>>());
+                prop_assert_eq!(lowered.plan, errors.plan);
+            }
+            Err(said) => prop_assert_eq!(Err(said), errors.map(|_| ())),
         }
     }
 }
