@@ -4,15 +4,16 @@
 
 use super::arguments::{EngineName, Run};
 use super::{load, output, print_policy, rule, status};
-use sandbox_runtime::backend::bubblewrap::Needs;
+use sandbox_runtime::backend::bubblewrap::{Needs, Network, User};
 use sandbox_runtime::compile::compile;
 use sandbox_runtime::diagnostic::{Level, any_error, nearest};
 use sandbox_runtime::event::{Collector, Lines, RuleText, Sink};
 use sandbox_runtime::exec::linux::{self, Engine, Error, EventFile, Exit, Launch};
-use sandbox_runtime::ir::{Access, BoundPolicy, RuleId, decide};
+use sandbox_runtime::ir::{Access, BoundPolicy, Rule, RuleId, decide};
 use sandbox_runtime::proxy::Rules;
 use sandbox_runtime::sets::path::AbsPath;
 use sandbox_runtime::source::Sources;
+use sandbox_runtime::vocabulary::{Effect, Verb};
 use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
@@ -83,7 +84,10 @@ fn attempt_once(run: &Run, events: &Events) -> Result<Outcome, Refused> {
         output::print_diagnostics(&loaded.diagnostics, &sources, Level::Error);
         return Err(Refused::Said);
     };
-    let needs = Needs { nest: run.nest, errors_alone: true, user: linux::caller() };
+    // Only a root that is closed by default shows who the caller is, and to look that up takes a while.
+    let closed = policy.default_read.value != Effect::Allow;
+    let user = if closed { linux::caller() } else { User::default() };
+    let needs = Needs { nest: run.nest, errors_alone: true, user };
     let compiled = compile(&policy, &needs);
     let Some(plan) = compiled.plan else {
         output::print_diagnostics(&compiled.diagnostics, &sources, Level::Error);
@@ -105,7 +109,7 @@ fn attempt_once(run: &Run, events: &Events) -> Result<Outcome, Refused> {
         directory,
         keep: run.keep_fd.clone(),
         nest: run.nest,
-        rules: Some(Arc::new(rules(policy, sources))),
+        rules: (plan.network == Network::Proxy).then(|| Arc::new(rules(policy, sources))),
         events: events.sink(),
     };
     Ok(linux::run(&plan, launch).map(Some))
@@ -212,7 +216,9 @@ fn environment(policy: &BoundPolicy) -> Vec<(OsString, OsString)> {
 
 /// The policy for the proxy, with the words by which people find its rules.
 fn rules(policy: BoundPolicy, sources: Sources) -> Rules {
-    let rules: Vec<_> = policy.rules.iter().map(|rule| (rule.span, rule::words(rule, &sources))).collect();
+    // The proxy refuses by rules about connections alone.
+    let words = |rule: &Rule| if rule.verb == Verb::Connect { rule::words(rule, &sources) } else { String::new() };
+    let rules: Vec<_> = policy.rules.iter().map(|rule| (rule.span, words(rule))).collect();
     let texts = move |RuleId(id): RuleId| {
         let (span, text) = &rules[id as usize];
         let location = sources.location(*span);
