@@ -43,10 +43,11 @@ lint: ## formatting, clippy, documentation; warnings are errors
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps --document-private-items --quiet
 
 .PHONY: bench
-bench: ## start-up, masks, large workspaces, memory, beside bwrap and the npm peer
+bench: ## start-up, masks, large workspaces, memory, beside bwrap and the npm peer; then each stage by itself
 	@.ci/setup bench
 	$(CARGO) build --locked --release
 	@tests/bench/run target/release/srt
+	$(CARGO) bench --locked --bench policies
 
 .PHONY: install
 install: ## build and install `srt` into ~/.cargo/bin, or PREFIX/bin
