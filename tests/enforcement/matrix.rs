@@ -23,6 +23,12 @@ use tree::{Attempt, KINDS, Kind};
 
 const PROBE: &str = include_str!("matrix/probe.py");
 
+/// So many policies are tried, as each user, with each engine.
+const CASES: u64 = 30;
+
+/// So often at least each operation has to be permitted, and refused, by these, as each user.
+const LEAST: usize = 8;
+
 /// How an attempt ended beside what was said of it, and how often.
 #[derive(Default)]
 struct Tally {
@@ -159,7 +165,7 @@ fn is_refusal(errno: Errno) -> bool {
 }
 
 fn matrix(engine: &str) {
-    let (first, cases) = (number("SRT_MATRIX_SEED", 1), number("SRT_MATRIX_CASES", 40));
+    let (first, cases) = (number("SRT_MATRIX_SEED", 1), number("SRT_MATRIX_CASES", CASES));
     let mut tally = Tally::default();
     for user in users() {
         let scratch = scratch(user);
@@ -177,14 +183,18 @@ fn matrix(engine: &str) {
     println!("{}", tally.table());
     let faults = tally.faults.len();
     assert!(faults == 0, "{}{faults} faults, among them:\n{}", tally.table(), tally.faults[..faults.min(9)].join("\n"));
-    if cases < 40 {
+    if cases < CASES {
         return;
     }
     // A comparison that nothing reached holds nothing.
     assert!(tally.cases >= 2 * tally.discarded, "{}", tally.table());
     for what in KINDS {
         for class in ["permitted", "refused"] {
-            assert!(tally.of(what, class) >= 20, "{what} was {class} too seldom:\n{}", tally.table());
+            assert!(
+                tally.of(what, class) >= LEAST * users().len(),
+                "{what} was {class} too seldom:\n{}",
+                tally.table()
+            );
         }
     }
 }

@@ -281,7 +281,7 @@ impl Tree {
 
     /// What a mask hides is what was seen: had it been replaced, the old node would be somewhere else, under no mask.
     fn must_be_seen(&self, place: &OwnedFd, node: Option<&Node>, path: &[u8]) -> Result<(), Failure> {
-        let Some(node) = node else { return Ok(()) };
+        let Some(node) = node.filter(|_| self.how.same_node) else { return Ok(()) };
         let there = fstat(place).map_err(|errno| at("look at", path, errno))?;
         if self.own.contains(&there.st_dev) || same_node(&there, node) { Ok(()) } else { Err(Failure::changed(path)) }
     }

@@ -61,13 +61,17 @@ pub fn bound(mut lines: Vec<String>, base: &Path, needs: &Needs) -> Option<Bound
         let policy = policy.filter(|_| !any_error(&said))?;
         let lowered = lower(&policy, needs).ok()?;
         let compiled = compile(&policy, needs);
+        // A run looks for errors alone, and must not be told less of them than a check.
+        let alone = compile(&policy, &Needs { errors_alone: true, ..needs.clone() });
+        assert_eq!(errors(&alone.diagnostics), errors(&compiled.diagnostics), "\n{text}");
+        assert_eq!(alone.plan, compiled.plan, "\n{text}");
         if let Some(plan) = compiled.plan {
             let base = AbsPath::parse(base.as_os_str().as_encoded_bytes()).unwrap();
             return Some(Bound { text, policy, plan, gaps: lowered.gaps, base });
         }
         // Each looser gap is accepted above its statement; from below, so that lines keep their numbers.
         let mut above = Vec::new();
-        for gap in compiled.diagnostics.iter().filter(|said| said.level == Level::Error) {
+        for gap in errors(&compiled.diagnostics) {
             let span = gap.span().filter(|span| span.source == id)?;
             above.push((sources.location(span).line as usize - 1, gap.code.name));
         }
@@ -78,6 +82,10 @@ pub fn bound(mut lines: Vec<String>, base: &Path, needs: &Needs) -> Option<Bound
         }
     }
     panic!("gaps that cannot be accepted:\n{}", lines.join("\n"));
+}
+
+fn errors(said: &[Diagnostic]) -> Vec<&Diagnostic> {
+    said.iter().filter(|said| said.level == Level::Error).collect()
 }
 
 pub fn user(id: Option<u32>) -> Needs {

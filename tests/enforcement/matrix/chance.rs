@@ -74,8 +74,13 @@ fn target(chance: &mut Chance, base: &str) -> String {
 
 fn rule(chance: &mut Chance, base: &str) -> String {
     let effect = *chance.pick(&["allow", "allow", "deny", "deny", "deny", "forbid"]);
-    let verbs = *chance.pick(&["read", "write", "write", "exec", "read, write", "read, write", "write, exec"]);
+    let verbs = *chance.pick(&["read", "write", "write", "exec", "exec", "read, write", "read, write", "write, exec"]);
     let except = if chance.one_in(6) { format!(" except {}", target(chance, base)) } else { String::new() };
+    // Few nodes are programs, and most rules about running should be about one.
+    if verbs.contains("exec") && chance.one_in(2) {
+        let programs = *chance.pick(&["w/a/p", "w/b/p", "w/**/p", "w/.git/hooks", "w/a", "w/b", "w"]);
+        return format!("{effect} {verbs} {base}/{programs}{except}");
+    }
     format!("{effect} {verbs} {}{except}", target(chance, base))
 }
 

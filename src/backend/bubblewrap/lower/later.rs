@@ -27,7 +27,8 @@ pub(super) fn gaps(tree: &Tree, layout: &Layout, judge: &Judge<'_>, needs: &Need
     } else {
         Vec::new()
     };
-    let (writable, closed) = (writable_roots(tree, layout), closed_tops(tree, layout));
+    let writable = writable_roots(tree, layout);
+    let closed = if errors_alone { Vec::new() } else { closed_tops(tree, layout) };
     let search = Search { tree, layout, judge, writable, closed, errors_alone };
     let mut gaps = Vec::new();
     let mut outside: Vec<(&Rule, AbsPath)> = Vec::new();
@@ -161,14 +162,16 @@ fn writable_roots(tree: &Tree, layout: &Layout) -> Vec<AbsPath> {
 
 impl Search<'_> {
     fn looser(&self, verb: Verb, pattern: &Pattern) -> Option<Looser> {
+        if pattern.reach == Reach::Below
+            && let Some(path) = pattern.as_literal().filter(|path| self.is_replaceable(path))
+        {
+            let below = path.join(self.judge.fresh());
+            return (!self.judge.verdict(verb, &below).allowed).then_some(Looser::Inside(below));
+        }
         if self.errors_alone && pattern.is_literal() && self.cannot_make(pattern) {
             return None;
         }
         if let Some(path) = pattern.as_literal() {
-            if pattern.reach == Reach::Below && self.is_replaceable(&path) {
-                let below = path.join(self.judge.fresh());
-                return (!self.judge.verdict(verb, &below).allowed).then_some(Looser::Inside(below));
-            }
             return self
                 .is_missing(&path)
                 .then(|| self.first_looser(verb, instances(pattern, &path, self.judge.fresh())))?;
