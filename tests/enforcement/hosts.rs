@@ -157,11 +157,9 @@ fn a_workspace_in_the_temporary_directory_is_apart_from_the_private_one() {
                 .with(["--engine", engine])
                 .by(user);
             let name = scene.home().file_name().unwrap().to_str().unwrap();
-            let script = format!(
-                "echo new > file; cat file; cat secret || touch made || cat ../beside || echo held; echo $TMPDIR; ls /tmp; \
-                 echo x > /tmp/srt-private && cat /tmp/srt-private"
-            );
-            let done = scene.run(&script);
+            let script = "echo new > file; cat file; cat secret || touch made || cat ../beside || echo held; \
+                echo $TMPDIR; ls /tmp; echo x > /tmp/srt-private && cat /tmp/srt-private";
+            let done = scene.run(script);
             assert_eq!(done.ok(), format!("new\nheld\n/tmp\n{name}\nx"), "{user:?}, {engine}: {}", done.stderr);
             assert!(!Path::new("/tmp/srt-private").exists());
             assert_eq!(std::fs::read_to_string(scene.workspace().join("file")).unwrap(), "new\n");

@@ -173,10 +173,11 @@ impl Bound {
         match errno {
             Errno::EXDEV if moves && holder(&path) != holder(&other) => return Some("EXDEV"),
             Errno::EXDEV if *what == "link" && self.mount_of(&path) != holder(&other) => return Some("EXDEV"),
-            Errno::EBUSY if moves || matches!(*what, "unlink" | "rmdir") => {
-                if places.iter().any(|place| self.is_mounted(place)) {
-                    return Some("EBUSY");
-                }
+            Errno::EBUSY
+                if (moves || matches!(*what, "unlink" | "rmdir"))
+                    && places.iter().any(|place| self.is_mounted(place)) =>
+            {
+                return Some("EBUSY");
             }
             // The same for a directory in one that is read-only, which the kernel says first.
             Errno::EROFS if moves || *what == "rmdir" => {
@@ -249,8 +250,8 @@ impl Bound {
 
     /// The number of the mount that a path is on, by the plan.
     fn mount_of(&self, path: &AbsPath) -> Option<usize> {
-        let places = self.plan.mounts.iter().map(place).enumerate().rev();
-        places.filter_map(|(at, place)| path.is_inside(&place?).then_some(at)).next()
+        let mut places = self.plan.mounts.iter().map(place).enumerate().rev();
+        places.find_map(|(at, place)| path.is_inside(&place?).then_some(at))
     }
 
     fn is_mounted(&self, path: &AbsPath) -> bool {

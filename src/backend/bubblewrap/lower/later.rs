@@ -29,7 +29,7 @@ pub(super) fn gaps(tree: &Tree, layout: &Layout, judge: &Judge<'_>, needs: &Need
     };
     let writable = writable_roots(tree, layout);
     let closed = if errors_alone { Vec::new() } else { closed_tops(tree, layout) };
-    let search = Search { tree, layout, judge, writable, closed, errors_alone };
+    let search = Search { tree, layout, judge, writable, errors_alone, closed };
     let mut gaps = Vec::new();
     let mut outside: Vec<(&Rule, AbsPath)> = Vec::new();
     for rule in &judge.policy.rules {
