@@ -1,4 +1,4 @@
-//! What a policy means: [`Policy`], [`Access`], and [`decide`], the one definition that everything else calls or is
+//! What a policy means: [`Policy`], [`Access`], and [`decide()`], the one definition that everything else calls or is
 //! compared with.
 //!
 //! Plain data and pure functions. A [`Policy`] may still hold variables; a [`BoundPolicy`] holds none, and the facts of

@@ -25,7 +25,8 @@ pub(super) struct Links<'h> {
 /// A name that was looked at, or leads to one that was.
 #[derive(Default)]
 struct Seen {
-    /// Set once it was looked at.
+    /// Set once it was looked at: whether anything is there is the inner one.
+    #[allow(clippy::option_option)]
     node: Option<Option<Node>>,
     below: HashMap<Vec<u8>, usize>,
 }

@@ -1,5 +1,8 @@
 //! The command line's definition, from which help and completions are made.
 
+// Help texts have brackets that are no links.
+#![allow(rustdoc::broken_intra_doc_links)]
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! The other end of a connection as a command line names it: HOST[:PORT] or ADDRESS[:PORT].
+//! The other end of a connection as a command line names it: `HOST[:PORT]` or `ADDRESS[:PORT]`.
 
 use sandbox_runtime::ir::Access;
 use sandbox_runtime::sets::host::Name;

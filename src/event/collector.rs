@@ -8,7 +8,7 @@ use std::sync::Mutex;
 /// How many different refusals are remembered; a loop that is refused a million times is one.
 const KINDS: usize = 256;
 
-/// A sink that counts equal events together and keeps at most [`KINDS`] different ones. Past that the one first seen
+/// A sink that counts equal events together and keeps at most `KINDS` different ones. Past that the one first seen
 /// longest ago is dropped, and counted as dropped.
 #[derive(Debug, Default)]
 pub struct Collector {

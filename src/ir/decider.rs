@@ -1,4 +1,4 @@
-//! [`decide`](super::decide) for many accesses of one policy: the same steps, over rules that are matched all at once and
+//! [`decide`](super::decide()) for many accesses of one policy: the same steps, over rules that are matched all at once and
 //! inclusions that are worked out once.
 
 use super::decide::{Meaning, Verdict, more_specific};
@@ -44,7 +44,7 @@ impl<'p> Decider<'p> {
         self.policy
     }
 
-    /// As [`decide`](super::decide).
+    /// As [`decide`](super::decide()).
     pub fn decide(&self, access: &Access) -> Verdict {
         let meaning = Meaning { policy: self.policy, inside: |a, d| self.more_specific(a, d) };
         let (Access::Read(path) | Access::Write(path) | Access::Exec(path)) = access else {
@@ -59,7 +59,7 @@ impl<'p> Decider<'p> {
         }
     }
 
-    /// As [`more_specific`](super::more_specific).
+    /// As [`more_specific`](super::more_specific()).
     pub fn more_specific(&self, a: RuleId, d: RuleId) -> bool {
         if let Some(known) = self.inside.borrow().get(&(a, d)) {
             return *known;

@@ -17,7 +17,7 @@ crate::codes! {
     /// default read deny
     /// ```
     /// And a file that comes back to where it started:
-    /// ```policy,file=team.policy
+    /// ```policy,file-team.policy
     /// srt 1
     /// use "example.policy"
     /// ```
@@ -34,7 +34,7 @@ crate::codes! {
     /// default read deny
     /// ```
     /// And what two files need in a third:
-    /// ```policy,file=team.policy
+    /// ```policy,file-team.policy
     /// srt 1
     /// deny read ~/.ssh
     /// ```
@@ -55,7 +55,7 @@ crate::codes! {
     ///
     /// ## Example
     /// The file `shared.policy` has mode 0666:
-    /// ```policy,file=shared.policy,writable
+    /// ```policy,file-shared.policy,writable
     /// srt 1
     /// deny read ~/.ssh
     /// ```
@@ -67,7 +67,7 @@ crate::codes! {
     ///
     /// ## Use instead
     /// The same after `chmod go-w shared.policy`, or with the file in a directory of your own:
-    /// ```policy,file=shared.policy
+    /// ```policy,file-shared.policy
     /// srt 1
     /// deny read ~/.ssh
     /// ```
@@ -165,7 +165,7 @@ crate::codes! {
     ///
     /// ## Example
     /// The file `closed.txt`:
-    /// ```text,file=closed.txt
+    /// ```text,file-closed.txt
     /// /srv/data/secret
     /// /srv/*/secret
     /// ```
@@ -178,7 +178,7 @@ crate::codes! {
     ///
     /// ## Use instead
     /// A rule of the policy for each pattern:
-    /// ```text,file=closed.txt
+    /// ```text,file-closed.txt
     /// /srv/data/secret
     /// ```
     /// ```policy

@@ -158,7 +158,7 @@ impl Files for Shown {
 }
 
 /// The names of the codes that each policy of a section raises. Beside `policy` blocks it may have, read before them:
-/// `listing`, lines of the machine; `…,file=NAME`, a file beside the policy, with `,writable` one that others may write.
+/// `listing`, lines of the machine; `…,file-NAME`, a file beside the policy, with `,writable` one that others may write.
 /// `policy,nest` is read as under `--nest`.
 fn raised(section: &str) -> Vec<BTreeSet<&'static str>> {
     let blocks = blocks(section);
@@ -169,7 +169,7 @@ fn raised(section: &str) -> Vec<BTreeSet<&'static str>> {
         let words: Vec<&str> = words.split(',').collect();
         if words.contains(&"listing") {
             setting.listing.push_str(body);
-        } else if let Some(name) = words.iter().find_map(|word| word.strip_prefix("file=")) {
+        } else if let Some(name) = words.iter().find_map(|word| word.strip_prefix("file-")) {
             shown.0.insert(name.to_owned(), (body.clone(), words.contains(&"writable")));
         } else {
             policies.extend(whole(&words.join(","), body).map(|text| (text, words.contains(&"nest"))));

@@ -33,7 +33,7 @@ pub fn start(plan: &Plan, command: Command) -> Result<Started, Error> {
         (Defence::IpcNamespace, libc::CLONE_NEWIPC),
     ];
     let missing = missing.iter().filter(|(defence, _)| !command.has(defence)).fold(0, |flags, (_, flag)| flags | flag);
-    let cloned = kernel::clone((NAMESPACES & !missing) as u64).map_err(|errno| {
+    let cloned = kernel::clone(u64::from((NAMESPACES & !missing).cast_unsigned())).map_err(|errno| {
         let why = match errno {
             Errno::ENOSYS => "make namespaces (`clone3` is not there, or closed by an outer sandbox)",
             Errno::EINVAL => "make namespaces (this kernel lacks one of: user, mount, pid, net, ipc, uts, cgroup)",

@@ -113,22 +113,23 @@ impl Matcher {
                         count(self.globs.len() - 1)
                     });
                     let known = self.places[at as usize].globs.iter().find(|(own, _)| *own == glob);
-                    known.map(|(_, next)| *next).unwrap_or_else(|| {
+                    if let Some((_, next)) = known {
+                        *next
+                    } else {
                         let fresh = self.place();
                         self.places[at as usize].globs.push((glob, fresh));
                         fresh
-                    })
+                    }
                 }
             };
             self.pass(at, end);
         }
         if pattern.reach == Reach::Below {
-            at = match self.places[at as usize].one {
-                Some(one) => one,
-                None => {
-                    let fresh = self.place();
-                    *self.places[at as usize].one.insert(fresh)
-                }
+            at = if let Some(one) = self.places[at as usize].one {
+                one
+            } else {
+                let fresh = self.place();
+                *self.places[at as usize].one.insert(fresh)
             };
             self.pass(at, end);
         }

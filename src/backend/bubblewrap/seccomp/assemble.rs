@@ -40,7 +40,7 @@ impl Action {
     }
 }
 
-/// The program for a list, as [`entries`](super::entries) gives it.
+/// The program for a list, as [`entries`](super::entries()) gives it.
 ///
 /// # Panics
 /// Never for such a list: its longest body is far below the 255 instructions that a branch can skip.

@@ -1,4 +1,4 @@
-//! An interpreter of the classic BPF that seccomp accepts, as far as [`assemble`](super::assemble) uses it: what a
+//! An interpreter of the classic BPF that seccomp accepts, as far as [`assemble`](super::assemble()) uses it: what a
 //! filter does is found by running it, without a kernel.
 
 use super::Instruction;
