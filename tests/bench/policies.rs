@@ -96,7 +96,7 @@ macro_rules! stages {
 }
 
 stages!(two_hundred_rules, rules(200));
-stages!(embedded_default, default().to_owned());
+stages!(embedded_default, default());
 
 mod decision {
     use super::*;
