@@ -152,6 +152,10 @@ impl Bound {
         spans.extend(self.below(decider, path, verb));
         let kind = self.kind(path);
         let is_directory = kind == Some(Kind::Directory);
+        if matches!(kind, Some(Kind::Link(_))) {
+            // That a link can be replaced is said once, of the rule that denies writing it.
+            spans.extend(self.spans(&decider.decide(&Access::Write(path.clone())), path, Verb::Write));
+        }
         let fits = |code: &str| match code {
             "later-names" => kind.is_none(),
             "directory-listing" => attempt.0 == "list" && is_directory,
