@@ -53,9 +53,8 @@ fn its_capabilities_are_not_gained() {
         copy(scratch, 0o755);
         // `struct vfs_cap_data` (linux/capability.h): revision 2, CAP_SYS_ADMIN permitted.
         let words = [0x0200_0000u32, 1 << 21, 0, 0, 0];
-        let bytes = words.iter().flat_map(|word| word.to_le_bytes());
-        let value = bytes.map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
-        let set = format!("import os, sys; os.setxattr(sys.argv[1], 'security.capability', bytes.fromhex('{value}'))");
+        let value: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let set = format!("import os, sys; os.setxattr(sys.argv[1], 'security.capability', bytes({value:?}))");
         let set = Command::new("/usr/bin/python3").args(["-c", &set]).arg(scratch.join("program")).status().unwrap();
         assert!(set.success());
         let script = "./program /proc/self/status | grep '^CapPrm:'";
