@@ -177,6 +177,7 @@ fn a_terminal_stops_and_continues_the_command() {
 fn a_signal_at_any_moment_ends_the_run_and_leaves_nothing() {
     for_each_user(|user, _| {
         let time = format!("96{:06}", std::process::id() + user.unwrap_or(0));
+        let before = orphans();
         for delay in [0, 1, 2, 3, 4, 6, 8, 11, 15, 20, 30, 50, 80] {
             let run = Run::shell(&format!("exec sleep {time}")).as_user_of(user);
             let (mut process, _plan) = run.process();
@@ -195,6 +196,18 @@ fn a_signal_at_any_moment_ends_the_run_and_leaves_nothing() {
             // Before the program held signals back, by the signal itself.
             assert!(status.code() == Some(143) || status.signal() == Some(15), "after {delay} ms: {status:?}");
             eventually("a process is left", || processes_with(&format!("sleep {time}")) == 0);
+            // Nor one that has not come so far.
+            eventually("an orphan is left", || orphans().is_subset(&before));
         }
     });
+}
+
+/// The processes of bubblewrap that have no parent but the machine's first.
+fn orphans() -> std::collections::BTreeSet<std::ffi::OsString> {
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    let stuck = entries.filter(|entry| {
+        let read = |name: &str| std::fs::read_to_string(entry.path().join(name)).unwrap_or_default();
+        read("cmdline").starts_with("bwrap\0") && read("status").contains("\nPPid:\t1\n")
+    });
+    stuck.map(|entry| entry.file_name()).collect()
 }

@@ -12,8 +12,11 @@ use super::{Error, devices, doctor, init, kernel, mounts, network, proc};
 use crate::backend::bubblewrap::{Argument, Arguments, Mount, Network, Plan, arguments};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl, open};
-use nix::sys::signal::Signal;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::stat::Mode;
+use nix::unistd::Pid;
 use std::ffi::{CString, OsString};
 use std::io::{Read, Seek};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -90,11 +93,16 @@ pub fn start(plan: &Plan, command: Command, path: Option<OsString>) -> Result<St
     let program = CString::new(program.as_os_str().as_bytes()).map_err(|_| setup("run bwrap")(Errno::EINVAL))?;
     passed.extend([own, inner, text]);
     match kernel::clone(0).map_err(setup("start bubblewrap"))? {
-        kernel::Cloned::Parent(pid, pidfd) => {
-            Ok(Started { pid, pidfd, control: ours, silence: "set the sandbox up with bubblewrap, which ended" })
-        }
+        kernel::Cloned::Parent(pid, pidfd) => Ok(Started {
+            pid,
+            pidfd,
+            control: ours,
+            ending: Signal::SIGTERM,
+            silence: "set the sandbox up with bubblewrap, which ended",
+        }),
         kernel::Cloned::Child => {
-            let failure = become_bwrap(&program, &line, &passed, &kept, &theirs);
+            drop(ours);
+            let Err(failure) = keep(&theirs, || become_bwrap(&program, &line, &passed, &kept, &theirs));
             let _ = theirs.report(&Report::Failed(failure));
             kernel::exit(125)
         }
@@ -144,6 +152,59 @@ fn spell(plan: &Plan, emitted: &Arguments) -> Result<(Vec<u8>, Vec<OwnedFd>), Er
         }
     }
     Ok((text, files))
+}
+
+/// Stands between the supervisor and bubblewrap until nothing of it is left.
+///
+/// Bubblewrap's second process waits for a word of its first and does not see it die (0.8.0, an eventfd), so that whoever
+/// ends the first at that moment leaves the second behind for good. Orphans come back to this process, which ends them.
+fn keep(control: &Control, bwrap: impl FnOnce() -> Failure) -> Result<std::convert::Infallible, Failure> {
+    let step = |act: &'static str| move |errno| Failure::setup(act, errno);
+    let supervisor = nix::unistd::getppid().as_raw().cast_unsigned();
+    nix::sys::prctl::set_child_subreaper(true).map_err(step("take orphans in"))?;
+    let Some(child) = kernel::fork().map_err(step("fork"))? else { return Err(bwrap()) };
+    let mut mask = SigSet::empty();
+    mask.add(Signal::SIGCHLD);
+    mask.add(Signal::SIGTERM);
+    sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), None).map_err(step("block signals"))?;
+    let signals = SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
+        .map_err(step("watch for children"))?;
+    loop {
+        let mut ready =
+            [PollFd::new(control.as_fd(), PollFlags::empty()), PollFd::new(signals.as_fd(), PollFlags::POLLIN)];
+        let mut over = match poll(&mut ready, PollTimeout::NONE) {
+            // The supervisor is gone.
+            Ok(_) => ready[0].any().unwrap_or(true),
+            Err(Errno::EINTR) => false,
+            Err(_) => true,
+        };
+        while let Ok(Some(signal)) = signals.read_signal() {
+            // Not from the command, which belongs to the same process group.
+            over |= i32::try_from(signal.ssi_signo) == Ok(libc::SIGTERM) && signal.ssi_pid == supervisor;
+        }
+        while let Ok(Some((pid, change))) = kernel::changed_child() {
+            over |= pid == child && !matches!(change, kernel::Change::Stopped(_));
+        }
+        if over {
+            end_children(child);
+            kernel::exit(0);
+        }
+    }
+}
+
+/// Ends every child, and the orphans that come back meanwhile.
+fn end_children(first: Pid) {
+    let _ = nix::sys::signal::kill(first, Signal::SIGKILL);
+    loop {
+        let list = std::fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
+        for child in list.split_whitespace().filter_map(|child| child.parse().ok()) {
+            let _ = nix::sys::signal::kill(Pid::from_raw(child), Signal::SIGKILL);
+        }
+        match nix::sys::wait::waitpid(None, None) {
+            Ok(_) | Err(Errno::EINTR) => (),
+            Err(_) => return,
+        }
+    }
 }
 
 fn become_bwrap(program: &CString, line: &[CString], passed: &[OwnedFd], kept: &[i32], control: &Control) -> Failure {

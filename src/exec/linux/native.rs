@@ -44,9 +44,13 @@ pub fn start(plan: &Plan, command: Command) -> Result<Started, Error> {
         setup(why, errno)
     })?;
     match cloned {
-        kernel::Cloned::Parent(pid, pidfd) => {
-            Ok(Started { pid, pidfd, control: ours, silence: "go on: the sandbox's first process is gone" })
-        }
+        kernel::Cloned::Parent(pid, pidfd) => Ok(Started {
+            pid,
+            pidfd,
+            control: ours,
+            ending: Signal::SIGKILL,
+            silence: "go on: the sandbox's first process is gone",
+        }),
         kernel::Cloned::Child => {
             drop(ours);
             inside(plan, command, ids, &theirs)

@@ -60,6 +60,8 @@ pub struct Started {
     pub pid: Pid,
     pub pidfd: OwnedFd,
     pub control: Control,
+    /// What ends it, with everything in the sandbox.
+    pub ending: Signal,
     /// What it means when it ends without a word.
     pub silence: &'static str,
 }
@@ -234,7 +236,7 @@ impl Supervisor {
 
     /// Every process in the sandbox dies with its first.
     fn kill(&self) {
-        let _ = kernel::send_signal(self.started.pidfd.as_fd(), libc::SIGKILL);
+        let _ = kernel::send_signal(self.started.pidfd.as_fd(), self.started.ending as i32);
     }
 
     fn time_out(&mut self) {
