@@ -61,9 +61,10 @@ fn refuse() -> u8 {
     status::SETUP
 }
 
-/// Plans and starts; where a file was replaced between the two (an editor's save, a lock file), looks again a few times.
+/// Plans and starts; where a file was replaced between the two (an editor's save, a lock file), looks again.
 fn attempts(run: &Run) -> Result<u8, Refused> {
-    const ATTEMPTS: usize = 5;
+    // A lock file that comes and goes all the time is seen in two states; twenty tries find it twice in one.
+    const ATTEMPTS: usize = 20;
     let events = Events::new(run.events.as_deref())?;
     for attempt in 1.. {
         match attempt_once(run, &events)? {

@@ -272,9 +272,9 @@ mod tests {
     }
 
     #[test]
-    fn the_nominal_machine_has_values_and_no_nodes() {
+    fn the_nominal_machine_has_values_and_little_else() {
         let host = nominal();
         assert_eq!(host.variable("HOME").as_deref(), Some("/home/user"));
-        assert_eq!(host.node(&path("/home/user")).unwrap(), None);
+        assert_eq!(host.node(&path("/home/user/.ssh")).unwrap(), None);
     }
 }

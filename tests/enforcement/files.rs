@@ -9,14 +9,14 @@ fn the_host_is_read_only_and_the_private_places_are_not() {
         write(&scratch.join("file"), "old\n", user);
         let place = scratch.display();
         let run = Run::shell(&format!(
-            "cat {place}/file; echo new > /tmp/x && cat /tmp/x; echo new > /dev/shm/x && echo shm; echo x > /dev/null; \
+            "cat {place}/file; echo new > /tmp/srt-test-private && cat /tmp/srt-test-private; echo new > /dev/shm/x && echo shm; echo x > /dev/null; \
              echo new > {place}/file; touch {place}/other /etc/x"
         ));
         let output = run.as_user_of(user).output();
         assert_eq!(String::from_utf8_lossy(&output.stdout), "old\nnew\nshm\n");
         assert!(!output.status.success());
         assert_eq!(fs::read_to_string(scratch.join("file")).unwrap(), "old\n");
-        assert!(!scratch.join("other").exists() && !std::path::Path::new("/tmp/x").exists());
+        assert!(!scratch.join("other").exists() && !std::path::Path::new("/tmp/srt-test-private").exists());
     });
 }
 
