@@ -647,3 +647,16 @@ fn events_are_written_nowhere_but_where_they_were_named() {
     }
     assert_eq!(fs::read_to_string(scene.workspace().join("events")).unwrap(), "");
 }
+
+#[test]
+fn a_sandbox_inside_another_says_why_it_does_not_start() {
+    for user in users() {
+        let srt = crate::support::srt();
+        let scene = Scene::new().by(user);
+        let scene =
+            scene.policy(&format!("allow read, write $WORKSPACE\nallow read {}", srt.parent().unwrap().display()));
+        let output = scene.run_command([srt, "true".as_ref()]);
+        assert_eq!(output.code, 125, "{user:?}: {output:?}");
+        assert!(output.stderr.contains("outer sandbox"), "{user:?}: {}", output.stderr);
+    }
+}
