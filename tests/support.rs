@@ -8,7 +8,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
@@ -53,16 +53,36 @@ pub fn am_root() -> bool {
 /// The binary under test, where every user may run it.
 pub fn srt() -> &'static Path {
     static COPY: OnceLock<PathBuf> = OnceLock::new();
-    COPY.get_or_init(|| {
-        let built = Path::new(env!("CARGO_BIN_EXE_srt"));
-        let folder = PathBuf::from(format!("/var/tmp/srt-tests-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
-        let copy = folder.join("srt");
-        fs::copy(built, &copy).unwrap();
-        fs::set_permissions(&copy, fs::Permissions::from_mode(0o755)).unwrap();
-        copy
-    })
+    COPY.get_or_init(|| for_everyone(Path::new(env!("CARGO_BIN_EXE_srt"))))
+}
+
+/// A copy of a program where every user may run it: a checkout may lie where only its owner can go. There is one for each
+/// build, whoever asks first makes it, and those of builds that are some hours old go with it.
+pub fn for_everyone(program: &Path) -> PathBuf {
+    let built = fs::metadata(program).unwrap();
+    let name = program.file_name().unwrap().to_string_lossy();
+    let all = PathBuf::from(format!("/var/tmp/srt-tests-{}", built.uid()));
+    let folder = all.join(format!("{name}-{}-{}-{}", built.dev(), built.ino(), built.mtime_nsec()));
+    let copy = folder.join(&*name);
+    if copy.is_file() {
+        return copy;
+    }
+    fs::create_dir_all(&folder).unwrap();
+    for place in [&all, &folder] {
+        fs::set_permissions(place, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    for old in fs::read_dir(&all).unwrap().flatten() {
+        let age = old.metadata().ok().and_then(|found| found.modified().ok()).and_then(|time| time.elapsed().ok());
+        if age.is_some_and(|age| age.as_secs() > 6 * 3600) {
+            let _ = fs::remove_dir_all(old.path());
+        }
+    }
+    // Complete before it has its name: others may be waiting for it.
+    let making = folder.join(format!("making-{}", std::process::id()));
+    fs::copy(program, &making).unwrap();
+    fs::set_permissions(&making, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::rename(&making, &copy).unwrap();
+    copy
 }
 
 impl Scene {

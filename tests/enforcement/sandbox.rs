@@ -44,12 +44,13 @@ pub const USER: u32 = 1001;
 impl Run {
     /// What lowering makes of reads that are open, and writes that are not but for the run's own places.
     pub fn shell(script: &str) -> Run {
-        Run::of(plan("", None), script)
+        // No rule names the workspace: any directory will do that is neither a home nor private.
+        Run::of(plan("", Path::new("/usr")), script)
     }
 
     /// What lowering makes of these rules as well, run in the workspace.
     pub fn policy(rules: &str, workspace: &Path, script: &str) -> Run {
-        Run::of(plan(rules, Some(workspace)), script).in_directory(workspace)
+        Run::of(plan(rules, workspace), script).in_directory(workspace)
     }
 
     fn of(plan: Plan, script: &str) -> Run {
@@ -149,7 +150,9 @@ impl Run {
             Some(user) => {
                 let mut command = Command::new("setpriv");
                 let user = user.to_string();
-                command.args(["--reuid", &user, "--regid", &user, "--clear-groups"]).arg(readable_by_all(&own));
+                command
+                    .args(["--reuid", &user, "--regid", &user, "--clear-groups"])
+                    .arg(crate::support::for_everyone(&own));
                 command
             }
         };
@@ -192,7 +195,7 @@ impl Run {
 
 /// From a policy's text to the plan, as `srt run` goes.
 #[track_caller]
-fn plan(rules: &str, workspace: Option<&Path>) -> Plan {
+fn plan(rules: &str, workspace: &Path) -> Plan {
     struct NoFiles;
     impl Files for NoFiles {
         fn read(&self, _: &str) -> std::io::Result<Text> {
@@ -204,7 +207,7 @@ fn plan(rules: &str, workspace: Option<&Path>) -> Plan {
     let options = Options { system: System::Linux, defines: std::collections::BTreeMap::new() };
     let (policy, said) = resolve(&[given], &mut sources, &NoFiles, &options);
     assert!(!any_error(&said), "{said:?}");
-    let machine = Machine::look(workspace, std::collections::BTreeMap::new()).unwrap();
+    let machine = Machine::look(Some(workspace), std::collections::BTreeMap::new()).unwrap();
     let (policy, said) = bind(policy.unwrap(), &machine);
     let policy = policy.unwrap_or_else(|| panic!("{said:?}"));
     let compiled = compile(&policy, &Needs { nest: false, errors_alone: false, user: caller() });
@@ -282,19 +285,6 @@ pub fn node(path: &Path) -> Node {
         NodeKind::File
     };
     Node { kind, device: seen.dev(), inode: seen.ino() }
-}
-
-/// A copy of the test program where other users reach it.
-fn readable_by_all(own: &Path) -> PathBuf {
-    use std::sync::OnceLock;
-    static COPY: OnceLock<PathBuf> = OnceLock::new();
-    COPY.get_or_init(|| {
-        let copy = PathBuf::from(format!("/var/tmp/srt-enforcement-{}", std::process::id()));
-        fs::copy(own, &copy).unwrap();
-        fs::set_permissions(&copy, fs::Permissions::from_mode(0o755)).unwrap();
-        copy
-    })
-    .clone()
 }
 
 struct Nobody;
