@@ -33,6 +33,16 @@ pub fn run(run: &Run) -> u8 {
         output::complain(format_args!("--keep-fd {closed}: this descriptor is not open"));
         return status::USAGE;
     }
+    if run.nest {
+        // user_namespaces(7): who maps the root of the outer namespace needs CAP_SETFCAP there, and nothing inside has it.
+        if linux::caller().uid == 0 {
+            output::complain(
+                "--nest: the kernel lets nothing inside make a namespace when root runs it; be another user",
+            );
+            return refuse();
+        }
+        output::complain("--nest: the command may make namespaces and mounts of its own, and Landlock is off");
+    }
     match attempts(run) {
         Ok(status) => status,
         Err(Refused::Said) => refuse(),
