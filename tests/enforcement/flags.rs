@@ -1,24 +1,8 @@
 //! The flags alone: `srt --allow-read … --allow-write … --network-allowlist … COMMAND`.
 
-use crate::support::{Output, Scene, User, output, skip, users};
-use std::io::{Read, Write};
-use std::net::TcpListener;
+use crate::support::{Output, Scene, User, output, server, skip, users};
 use std::path::PathBuf;
 use std::process::Command;
-
-/// A server on the host's loopback that says `hello` to everybody.
-fn server() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let mut stream = stream.unwrap();
-            let _ = stream.read(&mut [0; 4096]);
-            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\nConnection: close\r\n\r\nhello\n");
-        }
-    });
-    port
-}
 
 fn scene(user: User) -> Scene {
     Scene::new()

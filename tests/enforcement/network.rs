@@ -1,23 +1,8 @@
 //! The command's own network: loopback, the proxy, and nothing else.
 
 use crate::sandbox::{Run, for_each_user, scratch};
-use std::io::{Read, Write};
-use std::net::TcpListener;
+use crate::support::server;
 use std::process::{Command, Output};
-
-/// A server on the host's loopback that says `hello` to everybody.
-fn server() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let mut stream = stream.unwrap();
-            let _ = stream.read(&mut [0; 4096]);
-            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\nConnection: close\r\n\r\nhello\n");
-        }
-    });
-    port
-}
 
 #[test]
 fn there_is_loopback_and_no_way_to_the_hosts() {
