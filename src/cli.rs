@@ -40,7 +40,7 @@ pub mod status {
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let code = match arguments.verb {
-        None => run::short(&arguments.run),
+        None => run::run(&arguments.run),
         Some(Verb::Run(run)) => run::run(&run),
         Some(Verb::Check(check)) => check::check(&check),
         Some(Verb::Explain(explain)) => explain::explain(&explain),

@@ -1,12 +1,9 @@
 //! Where policy texts come from: the machine's files, or standard input.
 
-use sandbox_runtime::host::real::read_policy;
+use sandbox_runtime::host::real::{LARGEST, read_policy};
 use sandbox_runtime::resolve::{Files, Text};
 use std::io::{self, Read};
 use std::path::Path;
-
-/// A policy on standard input is as large at most as one in a file.
-const LARGEST: u64 = 64 << 20;
 
 /// The machine's files.
 pub struct Disk;

@@ -18,12 +18,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 
-/// `srt COMMAND ARG…`
-pub fn short(run: &Run) -> u8 {
-    self::run(run)
-}
-
-/// `srt run`
+/// `srt run`, and `srt COMMAND ARG…`
 pub fn run(run: &Run) -> u8 {
     if run.command.is_empty() && !run.print_policy {
         output::complain("no command to run; write it after `--`, as in `srt run --policy agent.policy -- my-agent`");
@@ -119,7 +114,6 @@ fn attempt_once(run: &Run, events: &Events) -> Result<Outcome, Refused> {
         set: policy.set.keys().map(Into::into).collect(),
         directory,
         keep: run.keep_fd.clone(),
-        nest: run.nest,
         rules: (plan.network == Network::Proxy).then(|| Arc::new(rules(policy, sources))),
         events: events.sink(),
     };

@@ -64,8 +64,6 @@ pub struct Launch {
     pub directory: PathBuf,
     /// Descriptors beyond 0–2 that the command keeps.
     pub keep: Vec<i32>,
-    /// `--nest`
-    pub nest: bool,
     /// What the proxy decides by; needed where the plan's network is one.
     pub rules: Option<Arc<Rules>>,
     pub events: Arc<dyn Sink>,

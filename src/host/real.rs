@@ -164,7 +164,7 @@ pub fn read_policy(path: &str) -> io::Result<PolicyText> {
 }
 
 /// A policy is text that people read; more than this is a mistake or an attack.
-const LARGEST: u64 = 64 << 20;
+pub const LARGEST: u64 = 64 << 20;
 
 #[allow(clippy::disallowed_methods)]
 fn bounded_text(path: &str) -> io::Result<String> {

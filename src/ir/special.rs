@@ -5,6 +5,10 @@ use crate::sets::address::{self, AddressSet};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::LazyLock;
 
+/// Stands for "an address that is neither special nor private" where a name is decided and not looked up: of TEST-NET-3
+/// (RFC 5737), which nothing routes and no host has.
+pub const NOMINAL: IpAddr = IpAddr::V4(Ipv4Addr::new(203, 0, 113, 1));
+
 /// A line of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Range {

@@ -4,11 +4,11 @@
 
 use crate::codes;
 use crate::diagnostic::Diagnostic;
-use crate::ir::{Access, Expect, Policy, Subject, decide};
+use crate::ir::{Access, Expect, Policy, Subject, decide, special};
 use crate::sets::host::{Host, Name};
 use crate::sets::peer::{Endpoint, PeerSet, Protocol};
 use crate::vocabulary::Verb;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 
 codes! {
     /// # `expectation`
@@ -35,10 +35,6 @@ codes! {
     /// ```
     pub EXPECTATION = "expectation", Error;
 }
-
-/// An address that is neither special nor private (RFC 5737, TEST-NET-3, which no host has): what a name stands for
-/// where nothing is looked up.
-const PUBLIC: IpAddr = IpAddr::V4(Ipv4Addr::new(203, 0, 113, 1));
 
 /// One finding for each expectation that fails.
 pub fn check(policy: &Policy) -> Vec<Diagnostic> {
@@ -92,7 +88,7 @@ fn named_object(expect: &Expect) -> Option<Access> {
         }
         (Subject::Peers(set), _) => {
             let (name, address, port, protocol) = peer(set)?;
-            Access::Connect { name, address: address.unwrap_or(PUBLIC), port, protocol }
+            Access::Connect { name, address: address.unwrap_or(special::NOMINAL), port, protocol }
         }
         (Subject::Names(set), verb) => {
             let name = set.shortest()?;

@@ -77,3 +77,44 @@ fn covers(suppression: &Suppression, diagnostic: &Diagnostic) -> bool {
         && suppression.code == diagnostic.code.name
         && diagnostic.span().is_some_and(|span| suppression.covers(span))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnostic::Code;
+    use crate::ir::Setting;
+    use crate::lint::{expectation, within};
+    use crate::source::Sources;
+    use crate::vocabulary::{Effect, System};
+
+    codes! {
+        /// A finding of these tests.
+        pub LOOSE = "loose", Error;
+    }
+
+    /// A policy with `# lint: allow(CODE)` above a statement at 10–20, and what is left of a finding of `raised` at `place`.
+    fn left(allowed: &str, raised: &'static Code, place: std::ops::Range<usize>) -> (usize, Vec<bool>) {
+        let source = Sources::default().add("test.policy", "");
+        let span = |range| Span::new(source, range);
+        let mut policy = Policy::new(System::Linux, Setting { value: Effect::Deny, span: span(0..0) });
+        let (code, reason) = (allowed.to_owned(), "a reason".to_owned());
+        policy.suppressions.push(Suppression { code, reason, span: span(0..9), statement: span(10..20) });
+        let finding = Diagnostic::new(raised, "it is loose").label(span(place), "here");
+        let (kept, used) = suppress(vec![finding], &policy);
+        (kept.len(), used)
+    }
+
+    #[test]
+    fn a_finding_is_accepted_at_its_statement_alone() {
+        assert_eq!(left("loose", &LOOSE, 12..15), (0, vec![true]));
+        assert_eq!(left("loose", &LOOSE, 22..25), (1, vec![false]));
+        assert_eq!(left("other", &LOOSE, 12..15), (1, vec![false]));
+    }
+
+    #[test]
+    fn a_proof_that_fails_is_not_accepted() {
+        for code in [&expectation::EXPECTATION, &within::WITHIN] {
+            assert_eq!(left(code.name, code, 12..15), (1, vec![false]), "{}", code.name);
+        }
+    }
+}

@@ -8,16 +8,13 @@ use super::authority::{Authority, Host};
 use super::refusal::Refused;
 use super::remedy::remedy;
 use crate::event::Violation;
+use crate::ir::special::NOMINAL;
 use crate::ir::{Access, Policy, Rule, RuleId, Subject, Verdict, decide};
 use crate::sets::host::Name;
 use crate::sets::peer::{Endpoint, Protocol};
 use crate::vocabulary::Verb;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
-
-/// Stands for "an address that is neither special nor private": of TEST-NET-1 (RFC 5737), which nothing routes and no
-/// host has.
-const NOMINAL: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
 
 /// Where `localhost` leads.
 pub const LOOPBACK: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];

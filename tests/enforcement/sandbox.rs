@@ -311,7 +311,6 @@ extern "C" fn before_main() {
         set: std::collections::BTreeSet::default(),
         directory: run_.directory,
         keep: run_.keep,
-        nest: false,
         rules: None,
         events: Arc::new(Nobody),
     };
