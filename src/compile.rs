@@ -2,7 +2,7 @@
 //!
 //! Adds nothing to what `lint` and `backend` say; reads and runs nothing.
 
-use crate::backend::bubblewrap::{Needs, Plan, lower};
+use crate::backend::bubblewrap::{LOOSER, Needs, Plan, lower};
 use crate::diagnostic::{Diagnostic, any_error};
 use crate::ir::{BoundPolicy, Origin};
 use crate::lint;
@@ -33,7 +33,7 @@ pub fn compile(policy: &BoundPolicy, needs: &Needs) -> Compiled {
             None
         }
     };
-    let (diagnostics, used) = lint::suppress(said, policy);
+    let (diagnostics, used) = lint::suppress(said, policy, LOOSER);
     let unused = lint::unused(policy, &used, |span| !in_std(policy, span));
     let plan = plan.filter(|_| !any_error(&diagnostics));
     Compiled { plan, diagnostics, unused }

@@ -4,7 +4,7 @@
 //! not parse has no statement to stand above.
 
 use crate::codes;
-use crate::diagnostic::{Diagnostic, Level};
+use crate::diagnostic::{Code, Diagnostic, Level};
 use crate::ir::{Policy, Suppression};
 use crate::source::Span;
 
@@ -36,14 +36,17 @@ codes! {
 }
 
 /// The findings that no suppression takes away, and for each suppression whether it took one.
-pub fn suppress(diagnostics: Vec<Diagnostic>, policy: &Policy) -> (Vec<Diagnostic>, Vec<bool>) {
+///
+/// Warnings and notes can be silenced; of errors only those of the codes in `gaps`, where a policy is held but for what the
+/// finding says. Any other error says that it is not held, and a comment does not change that.
+pub fn suppress(diagnostics: Vec<Diagnostic>, policy: &Policy, gaps: &[&Code]) -> (Vec<Diagnostic>, Vec<bool>) {
     let mut used = vec![false; policy.suppressions.len()];
     let kept = diagnostics
         .into_iter()
         .filter(|diagnostic| {
             let mut silenced = false;
             for (suppression, used) in policy.suppressions.iter().zip(&mut used) {
-                if covers(suppression, diagnostic) {
+                if acceptable(diagnostic, gaps) && covers(suppression, diagnostic) {
                     *used = true;
                     silenced = true;
                 }
@@ -69,28 +72,24 @@ pub fn unused(policy: &Policy, used: &[bool], given: impl Fn(Span) -> bool) -> V
         .collect()
 }
 
+fn acceptable(diagnostic: &Diagnostic, gaps: &[&Code]) -> bool {
+    diagnostic.level < Level::Error || gaps.contains(&diagnostic.code)
+}
+
 fn covers(suppression: &Suppression, diagnostic: &Diagnostic) -> bool {
-    // A proof that fails is not a matter of taste.
-    let proof = [&super::expectation::EXPECTATION, &super::within::WITHIN].contains(&diagnostic.code);
-    !proof
-        && diagnostic.level >= Level::Note
-        && suppression.code == diagnostic.code.name
-        && diagnostic.span().is_some_and(|span| suppression.covers(span))
+    suppression.code == diagnostic.code.name && diagnostic.span().is_some_and(|span| suppression.covers(span))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnostic::Code;
     use crate::ir::Setting;
     use crate::lint::{expectation, within};
     use crate::source::Sources;
     use crate::vocabulary::{Effect, System};
 
-    codes! {
-        /// A finding of these tests.
-        pub LOOSE = "loose", Error;
-    }
+    static LOOSE: Code = Code { name: "loose", level: Level::Error, page: "" };
+    static WRONG: Code = Code { name: "wrong", level: Level::Error, page: "" };
 
     /// A policy with `# lint: allow(CODE)` above a statement at 10–20, and what is left of a finding of `raised` at `place`.
     fn left(allowed: &str, raised: &'static Code, place: std::ops::Range<usize>) -> (usize, Vec<bool>) {
@@ -100,7 +99,7 @@ mod tests {
         let (code, reason) = (allowed.to_owned(), "a reason".to_owned());
         policy.suppressions.push(Suppression { code, reason, span: span(0..9), statement: span(10..20) });
         let finding = Diagnostic::new(raised, "it is loose").label(span(place), "here");
-        let (kept, used) = suppress(vec![finding], &policy);
+        let (kept, used) = suppress(vec![finding], &policy, &[&LOOSE]);
         (kept.len(), used)
     }
 
@@ -112,8 +111,8 @@ mod tests {
     }
 
     #[test]
-    fn a_proof_that_fails_is_not_accepted() {
-        for code in [&expectation::EXPECTATION, &within::WITHIN] {
+    fn an_error_that_is_no_gap_is_not_accepted() {
+        for code in [&expectation::EXPECTATION, &within::WITHIN, &WRONG] {
             assert_eq!(left(code.name, code, 12..15), (1, vec![false]), "{}", code.name);
         }
     }

@@ -82,3 +82,20 @@ fn bubblewrap_is_not_started_with_more_mounts_than_it_takes() {
     assert_eq!(output.code, 125, "{output:?}");
     assert!(output.stderr.contains("--engine native") && output.stdout.is_empty(), "{}", output.stderr);
 }
+
+#[test]
+fn a_comment_does_not_make_a_policy_enforceable() {
+    for (code, rule) in [
+        ("unenforceable", "allow listen 127.0.0.1:3000"),
+        ("grant-without-read", "allow write $HOME/elsewhere"),
+        ("expectation", "expect allow read /etc/shadow"),
+    ] {
+        let scene = Scene::new().folder("elsewhere");
+        let scene = scene.policy(&format!("allow read, write $WORKSPACE\n# lint: allow({code}) no matter\n{rule}"));
+        let ran = scene.run("touch ran");
+        assert_eq!(ran.code, 125, "{code}: {ran:?}");
+        assert!(ran.stderr.contains(code) && !scene.workspace().join("ran").exists(), "{code}: {}", ran.stderr);
+        let checked = output(&mut scene.srt(["check", "../test.policy"]));
+        assert_eq!(checked.code, 1, "{code}: {checked:?}");
+    }
+}

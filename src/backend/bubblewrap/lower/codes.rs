@@ -412,3 +412,7 @@ codes! {
     /// ```
     pub EXEC_BY_CONTENT = "exec-by-content", Note;
 }
+
+/// The looser gaps: the only errors that a comment may accept, since the plan is what the policy says but for them.
+pub static LOOSER: &[&crate::diagnostic::Code] =
+    &[&LATER_NAMES, &DIRECTORY_LISTING, &DIRECTORY_ATTRIBUTES, &REPLACEABLE_LINK, &SHOWN_AS_A_WHOLE];
