@@ -64,6 +64,10 @@ book: ## the book, as HTML, in target/book
 pages: ## write the book's pages of findings from the code
 	UPDATE_PAGES=1 $(CARGO) test --locked --test integration the_pages_of_findings
 
+.PHONY: generated
+generated: ## write the table of the embedded modules from their texts
+	UPDATE_GENERATED=1 $(CARGO) test --locked --lib the_table_of_modules
+
 .PHONY: setup
 setup: ## install everything any target needs, and do nothing else
 	@.ci/setup demo test lint bench

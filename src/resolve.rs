@@ -7,6 +7,7 @@ mod codes;
 mod literal;
 mod load;
 mod loopback;
+mod ready;
 mod scope;
 mod statement;
 mod std;
@@ -24,9 +25,11 @@ pub use std::{MODULES as STD, text as std_text};
 use crate::diagnostic::Diagnostic;
 use crate::ir::{Origin, Policy, Setting};
 use crate::source::{SourceId, Sources, Span};
+use crate::syntax::ast;
 use crate::vocabulary::{BUILT_IN, Effect, System};
 use ::std::collections::{BTreeMap, BTreeSet};
 use ::std::{io, mem};
+use load::{Content, Modules};
 
 /// Where used files come from.
 pub trait Files {
@@ -61,6 +64,16 @@ pub fn resolve(
     files: &dyn Files,
     options: &Options,
 ) -> (Option<Policy>, Vec<Diagnostic>) {
+    resolve_with(given, sources, files, options, Modules::Ready)
+}
+
+fn resolve_with(
+    given: &[SourceId],
+    sources: &mut Sources,
+    files: &dyn Files,
+    options: &Options,
+    modules: Modules,
+) -> (Option<Policy>, Vec<Diagnostic>) {
     let mut diagnostics = Vec::new();
     for name in options.defines.keys() {
         if BUILT_IN.contains(&name.as_str()) || name == "env" || name.starts_with("env.") {
@@ -69,17 +82,26 @@ pub fn resolve(
             diagnostics.push(diagnostic.help("choose another name; the workspace is given by `--workspace`"));
         }
     }
-    let mut loader = load::Loader::new(sources, files, options);
+    let mut loader = load::Loader::new(sources, files, options, modules);
     loader.load(given);
     diagnostics.append(&mut loader.diagnostics);
-    let loaded = mem::take(&mut loader.loaded);
+    let mut loaded = mem::take(&mut loader.loaded);
     let mut tables = table::Tables { loader: &mut loader };
-    let mut policy = empty(options.system, &loaded);
+    // Every given text is loaded; without any there is nothing that could be resolved.
+    let Some(first) = loaded.first() else { return (None, diagnostics) };
+    let mut policy = empty(options.system, first.source);
     let mut unused: BTreeSet<&str> = options.defines.keys().map(String::as_str).collect();
     let mut reads = Vec::new();
-    for file in &loaded {
+    for file in &mut loaded {
+        let tree = match &mut file.content {
+            Content::Tree(tree) => &*tree,
+            Content::Ready(ready) => {
+                mem::take(&mut **ready).add(file.source, &mut policy, &mut diagnostics);
+                continue;
+            }
+        };
         let name = tables.loader.sources.get(file.source).name().to_owned();
-        let scope = scope::Scope::new(&file.tree, options, &mut diagnostics);
+        let scope = scope::Scope::new(tree, options, &mut diagnostics);
         let before = reads.len();
         let mut adder = statement::Adder {
             policy: &mut policy,
@@ -90,10 +112,10 @@ pub fn resolve(
             diagnostics: &mut diagnostics,
             reads: &mut reads,
         };
-        adder.file(file, &name);
+        adder.file(tree, &name);
         unused.retain(|name| !adder.scope.uses(name));
         if file.origin == Origin::Given && reads.len() == before {
-            diagnostics.push(missing_default(file, &name));
+            diagnostics.push(missing_default(tree, &name));
         }
     }
     for name in unused {
@@ -113,15 +135,14 @@ pub fn resolve(
     }
 }
 
-fn empty(system: System, loaded: &[load::Loaded]) -> Policy {
-    let nowhere = loaded.first().map_or_else(|| Sources::default().add("", ""), |file| file.source);
-    Policy::new(system, Setting { value: Effect::Deny, span: Span::new(nowhere, 0..0) })
+fn empty(system: System, source: SourceId) -> Policy {
+    Policy::new(system, Setting { value: Effect::Deny, span: Span::new(source, 0..0) })
 }
 
-fn missing_default(file: &load::Loaded, name: &str) -> Diagnostic {
+fn missing_default(tree: &ast::File, name: &str) -> Diagnostic {
     let message = format!("`{name}` does not say what a read is that no rule matches");
     let diagnostic = Diagnostic::new(&codes::MISSING_DEFAULT, message);
-    let diagnostic = match file.tree.statements.first() {
+    let diagnostic = match tree.statements.first() {
         Some(first) => diagnostic.label(first.span, "a policy that is given to a command"),
         None => diagnostic,
     };

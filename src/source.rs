@@ -4,23 +4,25 @@
 //! reads no files: whoever has a text adds it under the name that people know it by (`agent.policy`, `std/system`,
 //! `--allow-read`).
 
+use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::OnceLock;
 
 /// One text and the name it is shown under.
 #[derive(Debug, Clone)]
 pub struct Source {
     name: String,
-    text: String,
-    /// Byte offset of the start of each line, so that a location costs a binary search.
-    line_starts: Vec<u32>,
+    text: Cow<'static, str>,
+    /// Byte offset of the start of each line, so that a location costs a binary search; found when first asked for.
+    line_starts: OnceLock<Vec<u32>>,
 }
 
 /// Which of the texts in [`Sources`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub struct SourceId(u32);
 
 /// A byte range in one source.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Span {
     pub source: SourceId,
     pub start: u32,
@@ -42,9 +44,13 @@ pub struct Sources {
 }
 
 impl Source {
-    fn new(name: String, text: String) -> Self {
-        let line_starts = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| offset(at + 1))).collect();
-        Self { name, text, line_starts }
+    fn new(name: String, text: Cow<'static, str>) -> Self {
+        Self { name, text, line_starts: OnceLock::new() }
+    }
+
+    fn line_starts(&self) -> &[u32] {
+        let ends = || self.text.match_indices('\n').map(|(at, _)| offset(at + 1));
+        self.line_starts.get_or_init(|| std::iter::once(0).chain(ends()).collect())
     }
 
     /// The name the text is shown under.
@@ -58,15 +64,24 @@ impl Source {
     }
 
     fn line_of(&self, at: u32) -> usize {
-        self.line_starts.partition_point(|start| *start <= at).saturating_sub(1)
+        self.line_starts().partition_point(|start| *start <= at).saturating_sub(1)
     }
 }
 
 impl Sources {
     /// Adds a text and returns the handle by which spans name it.
     pub fn add(&mut self, name: impl Into<String>, text: impl Into<String>) -> SourceId {
+        self.push(name.into(), Cow::Owned(text.into()))
+    }
+
+    /// Adds a text that is part of the program.
+    pub fn add_embedded(&mut self, name: impl Into<String>, text: &'static str) -> SourceId {
+        self.push(name.into(), Cow::Borrowed(text))
+    }
+
+    fn push(&mut self, name: String, text: Cow<'static, str>) -> SourceId {
         let id = SourceId(offset(self.all.len()));
-        self.all.push(Source::new(name.into(), text.into()));
+        self.all.push(Source::new(name, text));
         id
     }
 
@@ -84,7 +99,7 @@ impl Sources {
     pub fn location(&self, span: Span) -> Location {
         let source = self.get(span.source);
         let line = source.line_of(span.start);
-        let start = source.line_starts[line] as usize;
+        let start = source.line_starts()[line] as usize;
         let column = source.text[start..span.start as usize].chars().count();
         Location { name: source.name.clone(), line: offset(line + 1), column: offset(column + 1) }
     }
@@ -93,7 +108,7 @@ impl Sources {
     pub fn line(&self, span: Span) -> &str {
         let source = self.get(span.source);
         let line = source.line_of(span.start);
-        let start = source.line_starts[line] as usize;
+        let start = source.line_starts()[line] as usize;
         source.text[start..].lines().next().unwrap_or_default()
     }
 }

@@ -3,7 +3,7 @@
 //! Only words: no meaning is decided here.
 
 /// What a rule does. `deny` may be opened again by a more specific `allow`; `forbid` by nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Effect {
     Allow,
@@ -12,7 +12,7 @@ pub enum Effect {
 }
 
 /// The operation class a rule governs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verb {
     Read,
@@ -41,7 +41,7 @@ pub enum Kind {
 }
 
 /// A system a policy is compiled for, as `on` blocks name it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum System {
     Linux,
@@ -50,7 +50,7 @@ pub enum System {
 }
 
 /// What a `limit` bounds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LimitKind {
     /// Bytes.
@@ -68,7 +68,7 @@ pub enum LimitKind {
 }
 
 /// How much of the tree at a path is meant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Reach {
     /// The node and everything below it.
     Tree,

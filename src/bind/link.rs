@@ -4,7 +4,7 @@
 
 use crate::host::Host;
 use crate::ir::{LinkFact, Node, NodeKind};
-use crate::sets::path::{AbsPath, Pattern, Start};
+use crate::sets::path::{AbsPath, FileName, Pattern, Start};
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 
@@ -28,7 +28,7 @@ struct Seen {
     /// Set once it was looked at: whether anything is there is the inner one.
     #[allow(clippy::option_option)]
     node: Option<Option<Node>>,
-    below: HashMap<Vec<u8>, usize>,
+    below: HashMap<FileName, usize>,
 }
 
 /// Where a path leads.
@@ -76,7 +76,7 @@ impl<'h> Links<'h> {
         }
         let fresh = self.seen.len();
         self.seen.push(Seen::default());
-        self.seen[at].below.insert(segment.to_vec(), fresh);
+        self.seen[at].below.insert(segment.into(), fresh);
         fresh
     }
 
@@ -123,7 +123,7 @@ impl<'h> Links<'h> {
             at = self.below(at, name);
             let path = || AbsPath {
                 start: Start::Root,
-                segments: (0..=depth).filter_map(&segment).map(<[u8]>::to_vec).collect(),
+                segments: (0..=depth).filter_map(&segment).map(FileName::from).collect(),
             };
             match self.look(at, path) {
                 Ok(Some(node)) if node.kind != NodeKind::Link => {}
@@ -185,7 +185,7 @@ impl<'h> Links<'h> {
             return followed;
         }
         // What is still to be walked, the next segment last.
-        let mut rest: Vec<Vec<u8>> = path.segments.iter().rev().cloned().collect();
+        let mut rest: Vec<FileName> = path.segments.iter().rev().cloned().collect();
         // Links whose target is being walked, each with the length that `rest` has once it is.
         let mut open: Vec<(AbsPath, usize)> = Vec::new();
         let mut here = AbsPath::root();
@@ -198,7 +198,7 @@ impl<'h> Links<'h> {
                 }
             }
             let Some(segment) = rest.pop() else { break };
-            match segment.as_slice() {
+            match &*segment {
                 b"" | b"." => continue,
                 b".." => {
                     here.segments.pop();
@@ -227,12 +227,8 @@ impl<'h> Links<'h> {
                 followed.fault = Some(Fault::Loop);
                 return followed;
             };
-            let after: Vec<_> = rest
-                .iter()
-                .rev()
-                .filter(|segment| !matches!(segment.as_slice(), b"" | b"." | b".."))
-                .cloned()
-                .collect();
+            let after: Vec<_> =
+                rest.iter().rev().filter(|segment| !matches!(&***segment, b"" | b"." | b"..")).cloned().collect();
             if after.len() == rest.len() {
                 followed.names.push(here.join_all(&after));
             }
@@ -242,7 +238,7 @@ impl<'h> Links<'h> {
             if target.starts_with(b"/") {
                 here.segments.clear();
             }
-            rest.extend(target.split(|byte| *byte == b'/').rev().map(<[u8]>::to_vec));
+            rest.extend(target.split(|byte| *byte == b'/').rev().map(FileName::from));
         }
         // The path as it was written is a name of the place too, unless it is the place.
         if !followed.links.is_empty() && *path != followed.place && !followed.names.contains(path) {

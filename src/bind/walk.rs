@@ -10,7 +10,7 @@ use super::private::Private;
 use crate::diagnostic::{Diagnostic, Level};
 use crate::host::Host;
 use crate::ir::{Policy, Rule, RuleId, Subject};
-use crate::sets::path::{AbsPath, Matcher, PathSet, Pattern, Start, State};
+use crate::sets::path::{AbsPath, FileName, Matcher, PathSet, Pattern, Start, State};
 use crate::vocabulary::{Effect, Reach, Verb};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -297,7 +297,7 @@ struct Walker<'a, F> {
 struct Open {
     /// How long the path of the one that holds it is.
     depth: usize,
-    name: Option<Vec<u8>>,
+    name: Option<FileName>,
     states: States,
     /// The patterns that have taken the whole tree it lies in.
     taken: Vec<usize>,
@@ -403,7 +403,7 @@ impl<F: Fn(&AbsPath) -> bool> Walker<'_, F> {
                 if matched.is_empty() && (!directory || next.is_empty()) {
                     continue;
                 }
-                place.segments.push(name);
+                place.segments.push(name.into());
                 let own = (self.own)(&place);
                 let mut taken = taken.clone();
                 for number in matched.drain(..).filter(|_| !own) {

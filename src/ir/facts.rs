@@ -1,7 +1,7 @@
 //! What `bind` saw on the machine, as plain data beside the rules.
 
 use super::policy::RuleId;
-use crate::sets::path::AbsPath;
+use crate::sets::path::{AbsPath, FileName};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
@@ -90,7 +90,7 @@ impl Facts {
     }
 
     /// The mount that shows a path, and the segments below where it is mounted: of those above the path the last one made.
-    fn mount_of<'a>(&self, path: &'a AbsPath) -> Option<(usize, &'a [Vec<u8>])> {
+    fn mount_of<'a>(&self, path: &'a AbsPath) -> Option<(usize, &'a [FileName])> {
         self.mounts.iter().enumerate().rev().find_map(|(index, mount)| Some((index, path.below(&mount.at)?)))
     }
 }

@@ -1,7 +1,7 @@
 //! What a command does to files, and the accesses that it needs: the table of operations in the book's language chapter.
 
 use super::{Access, Decider, Verdict};
-use crate::sets::path::AbsPath;
+use crate::sets::path::{AbsPath, FileName};
 
 /// Something done to nodes of the file system. Paths are resolved.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,9 +14,9 @@ pub enum Operation {
     Change(AbsPath),
     /// `rename(2)` of `from` to `to`. `nodes` are the segments from `from` down to each node that exists below it; the node
     /// itself need not be named.
-    Rename { from: AbsPath, to: AbsPath, nodes: Vec<Vec<Vec<u8>>> },
+    Rename { from: AbsPath, to: AbsPath, nodes: Vec<Vec<FileName>> },
     /// `RENAME_EXCHANGE`: each takes the other's place, with what exists below each.
-    Exchange { one: AbsPath, nodes_of_one: Vec<Vec<Vec<u8>>>, other: AbsPath, nodes_of_other: Vec<Vec<Vec<u8>>> },
+    Exchange { one: AbsPath, nodes_of_one: Vec<Vec<FileName>>, other: AbsPath, nodes_of_other: Vec<Vec<FileName>> },
     /// `link(2)`: `new` becomes another name of what is at `existing`.
     Link { existing: AbsPath, new: AbsPath },
     /// `symlink(2)`: the place it points to does not matter.
@@ -41,7 +41,7 @@ pub fn permits(decider: &Decider<'_>, operation: &Operation) -> Result<(), Box<R
         let verdict = decider.decide(&access);
         if verdict.allowed { Ok(()) } else { Err(Box::new(Refusal::Denied { access, verdict })) }
     };
-    let moves = |from: &AbsPath, to: &AbsPath, nodes: &[Vec<Vec<u8>>]| {
+    let moves = |from: &AbsPath, to: &AbsPath, nodes: &[Vec<FileName>]| {
         for node in std::iter::once(&[][..]).chain(nodes.iter().map(Vec::as_slice)) {
             let (old, new) = (from.join_all(node), to.join_all(node));
             needs(Access::Write(old.clone()))?;
@@ -98,7 +98,7 @@ mod tests {
         AbsPath::parse(text).unwrap()
     }
 
-    fn below(text: &str) -> Vec<Vec<u8>> {
+    fn below(text: &str) -> Vec<FileName> {
         at(text).segments
     }
 

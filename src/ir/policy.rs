@@ -67,7 +67,7 @@ impl std::ops::Deref for BoundPolicy {
 }
 
 /// One effect, one verb, one set.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 pub struct Rule {
     pub effect: Effect,
     pub verb: Verb,
@@ -81,7 +81,7 @@ pub struct Rule {
 }
 
 /// What a variable without a value means to the target that uses it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Unset {
     /// Nothing was said: an error.
     Refuse,
@@ -92,7 +92,7 @@ pub enum Unset {
 }
 
 /// What a rule is about; the variant follows from its verb.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Subject {
     /// `read`, `write`, `exec`, `socket`
     Paths(PathSet),
@@ -114,7 +114,7 @@ impl Subject {
 }
 
 /// Who gave a rule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Origin {
     /// A file named to a verb, or a flag.
     Given,
@@ -125,7 +125,7 @@ pub enum Origin {
 }
 
 /// A value and the place that set it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Setting<T> {
     pub value: T,
     pub span: Span,
@@ -135,7 +135,7 @@ pub struct Setting<T> {
 pub type LimitValue = Setting<u64>;
 
 /// `expect`: every access in the set is decided so.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 pub struct Expect {
     pub allow: bool,
     pub verb: Verb,
@@ -145,7 +145,7 @@ pub struct Expect {
 }
 
 /// `assume $X inside|outside TARGETS`: what may be counted on where the value of `$X` is not known.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 pub struct Assume {
     /// Without `$`.
     pub variable: String,
@@ -156,14 +156,14 @@ pub struct Assume {
 }
 
 /// `within "PATH"`: the obligation, its file not read here.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 pub struct Within {
     pub path: String,
     pub span: Span,
 }
 
 /// `# lint: allow(CODE) REASON`, and the statement it stands above.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 pub struct Suppression {
     pub code: String,
     pub reason: String,

@@ -57,7 +57,7 @@ pub(super) fn path(value: &str) -> Result<path::Pattern, String> {
                 return Err("holds a pattern, where one literal path is wanted".to_owned());
             }
             _ if segment.chars().any(char::is_control) => return Err("holds a control character".to_owned()),
-            _ => segments.push(path::Segment::Literal(segment.as_bytes().to_vec())),
+            _ => segments.push(path::Segment::Literal(path::FileName::from(segment))),
         }
     }
     Ok(path::Pattern { start, segments, reach: Reach::Tree })

@@ -3,11 +3,13 @@
 //! A path is folded as text (`a/../b` is `b`), so that which file is read does not depend on links on the way.
 
 use super::codes::{INCLUDE, WRITABLE_INCLUDE};
+use super::ready::{self, Ready};
 use super::{Files, Options, std};
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::ir::Origin;
 use crate::source::{SourceId, Sources, Span};
 use crate::syntax::{self, ast};
+use crate::vocabulary::System;
 use ::std::collections::BTreeMap;
 use ::std::io;
 
@@ -18,7 +20,23 @@ const DEPTH: usize = 16;
 pub(super) struct Loaded {
     pub source: SourceId,
     pub origin: Origin,
-    pub tree: ast::File,
+    pub content: Content,
+}
+
+/// What is known of a file.
+pub(super) enum Content {
+    Tree(ast::File),
+    /// It is an embedded module, and was resolved ahead.
+    Ready(Box<Ready>),
+}
+
+/// Where embedded modules come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Modules {
+    /// The table, where it has them.
+    Ready,
+    #[cfg_attr(not(test), allow(dead_code))]
+    Texts,
 }
 
 /// All files, the given ones first, and what was said about them.
@@ -26,6 +44,7 @@ pub(super) struct Loader<'a> {
     pub sources: &'a mut Sources,
     files: &'a dyn Files,
     options: &'a Options,
+    modules: Modules,
     pub loaded: Vec<Loaded>,
     /// By folded path or `std/NAME`.
     seen: BTreeMap<String, usize>,
@@ -40,9 +59,9 @@ enum Used {
 }
 
 impl<'a> Loader<'a> {
-    pub fn new(sources: &'a mut Sources, files: &'a dyn Files, options: &'a Options) -> Self {
+    pub fn new(sources: &'a mut Sources, files: &'a dyn Files, options: &'a Options, modules: Modules) -> Self {
         let (loaded, seen, chain, diagnostics) = (Vec::new(), BTreeMap::new(), Vec::new(), Vec::new());
-        Self { sources, files, options, loaded, seen, chain, diagnostics }
+        Self { sources, files, options, modules, loaded, seen, chain, diagnostics }
     }
 
     /// Reads what the given files use, and so on.
@@ -69,7 +88,11 @@ impl<'a> Loader<'a> {
     fn add(&mut self, key: String, source: SourceId, origin: Origin) -> usize {
         let (tree, diagnostics) = syntax::parse(self.sources, source);
         self.diagnostics.extend(diagnostics);
-        self.loaded.push(Loaded { source, origin, tree });
+        self.push(key, source, origin, Content::Tree(tree))
+    }
+
+    fn push(&mut self, key: String, source: SourceId, origin: Origin, content: Content) -> usize {
+        self.loaded.push(Loaded { source, origin, content });
         self.seen.insert(key, self.loaded.len() - 1);
         self.loaded.len() - 1
     }
@@ -77,7 +100,14 @@ impl<'a> Loader<'a> {
     fn follow(&mut self, at: usize, key: String) {
         self.chain.push(key);
         let mut uses = Vec::new();
-        collect(&self.loaded[at].tree.statements, self.options, &mut uses);
+        match &self.loaded[at].content {
+            Content::Tree(tree) => collect(&tree.statements, self.options, &mut uses),
+            Content::Ready(ready) => {
+                // The table was made by following each of them: none leads astray, so the place does not matter.
+                let place = Span::new(self.loaded[at].source, 0..0);
+                uses.extend(ready.uses.iter().map(|name| (Used::Std(name.clone()), place)));
+            }
+        }
         for (used, span) in uses {
             self.open(used, self.loaded[at].source, span);
         }
@@ -108,8 +138,12 @@ impl<'a> Loader<'a> {
         let at = match used {
             Used::Std(name) => {
                 let Some(text) = std::text(&name) else { return self.unknown_module(&name, span) };
-                let source = self.sources.add(key.clone(), text);
-                self.add(key.clone(), source, Origin::Std)
+                let source = self.sources.add_embedded(key.clone(), text);
+                let wanted = self.modules == Modules::Ready && self.options.system == System::Linux;
+                match wanted.then(|| ready::of(&name)).flatten() {
+                    Some(ready) => self.push(key.clone(), source, Origin::Std, Content::Ready(Box::new(ready))),
+                    None => self.add(key.clone(), source, Origin::Std),
+                }
             }
             Used::Path(_) => {
                 let Some(text) = self.read(&key, span) else { return };
@@ -168,6 +202,18 @@ fn collect(statements: &[ast::Statement], options: &Options, uses: &mut Vec<(Use
             _ => {}
         }
     }
+}
+
+/// The modules that a file uses.
+#[cfg(test)]
+pub(super) fn modules(tree: &ast::File, options: &Options) -> Vec<String> {
+    let mut uses = Vec::new();
+    collect(&tree.statements, options, &mut uses);
+    let module = |(used, _)| match used {
+        Used::Std(name) => name,
+        Used::Path(path) => panic!("a module uses the file `{path}`"),
+    };
+    uses.into_iter().map(module).collect()
 }
 
 /// A path named in `file`, made relative to where that file is.

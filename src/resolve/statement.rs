@@ -2,17 +2,17 @@
 
 use super::Options;
 use super::codes::{INVALID_VARIABLE, SET_CONFLICT};
-use super::load::{Loaded, beside};
+use super::load::beside;
 use super::scope::{Meaning, Scope};
 use super::subject::{Except, Purpose, subjects};
 use super::table::Tables;
 use super::target::{Item, Reader, Resolved, Unset};
 use crate::diagnostic::Diagnostic;
-use crate::ir::{self, Origin, Policy, Setting, Subject};
+use crate::ir::{self, LimitValue, Origin, Policy, Setting, Subject};
 use crate::source::Span;
 use crate::syntax::ast::{self, StatementKind};
 use crate::syntax::codes::MISMATCH;
-use crate::vocabulary::{Effect, Kind, Verb};
+use crate::vocabulary::{Effect, Kind, LimitKind, Verb};
 
 /// What is added to while files are read.
 pub(super) struct Adder<'a, 's, 'l, 'w> {
@@ -28,8 +28,8 @@ pub(super) struct Adder<'a, 's, 'l, 'w> {
 
 impl<'a> Adder<'a, '_, '_, '_> {
     /// Adds all of a file.
-    pub fn file(&mut self, file: &'a Loaded, name: &str) {
-        self.statements(&file.tree.statements, name);
+    pub fn file(&mut self, tree: &'a ast::File, name: &str) {
+        self.statements(&tree.statements, name);
         self.scope.unused(self.diagnostics);
     }
 
@@ -56,8 +56,15 @@ impl<'a> Adder<'a, '_, '_, '_> {
             | StatementKind::Let { .. } => {}
             StatementKind::Default { subject, allow } => self.default(subject, *allow),
             StatementKind::Rule(rule) => self.rule(rule),
-            StatementKind::Set { name, value } => self.set(name, value),
-            StatementKind::Limit(limits) => limits.iter().for_each(|limit| self.limit(limit)),
+            StatementKind::Set { name, value } => {
+                let setting = Setting { value: value.value.clone(), span: name.span.to(value.span) };
+                set(self.policy, name.value.clone(), setting, self.diagnostics);
+            }
+            StatementKind::Limit(limits) => {
+                for ast::Limit { kind, value } in limits {
+                    limit(self.policy, kind.value, Setting { value: value.value, span: kind.span.to(value.span) });
+                }
+            }
             StatementKind::On { systems, body } => {
                 if systems.iter().any(|system| system.value == self.options.system) {
                     self.statements(body, file);
@@ -191,30 +198,6 @@ impl<'a> Adder<'a, '_, '_, '_> {
         }
     }
 
-    fn set(&mut self, name: &ast::Spanned<String>, value: &ast::Spanned<String>) {
-        let setting = Setting { value: value.value.clone(), span: name.span.to(value.span) };
-        match self.policy.set.get(&name.value) {
-            None => {
-                self.policy.set.insert(name.value.clone(), setting);
-            }
-            Some(before) if before.value == setting.value => {}
-            Some(before) => {
-                let message = format!("`{}` is set to two different values", name.value);
-                let diagnostic = Diagnostic::new(&SET_CONFLICT, message).label(setting.span, "to this here");
-                let diagnostic = diagnostic.label(before.span, "to that here");
-                self.diagnostics.push(diagnostic.help("take one of the two out"));
-            }
-        }
-    }
-
-    fn limit(&mut self, limit: &ast::Limit) {
-        let value = limit.value.value;
-        if self.policy.limits.get(&limit.kind.value).is_none_or(|before| value < before.value) {
-            let setting = Setting { value, span: limit.kind.span.to(limit.value.span) };
-            self.policy.limits.insert(limit.kind.value, setting);
-        }
-    }
-
     fn assume(&mut self, variable: &ast::Spanned<String>, inside: bool, targets: &[ast::Target], span: Span) {
         let meaning = self.scope.meaning(&variable.value, variable.span, self.diagnostics);
         if matches!(meaning, Some(Meaning::Let(..))) {
@@ -235,5 +218,28 @@ impl<'a> Adder<'a, '_, '_, '_> {
         }
         let paths = crate::sets::path::PathSet { include, exclude: Vec::new() };
         self.policy.assumes.push(ir::Assume { variable: variable.value.clone(), inside, paths, span });
+    }
+}
+
+/// Adds a `set`; two different values for a name are an error.
+pub(super) fn set(policy: &mut Policy, name: String, setting: Setting<String>, diagnostics: &mut Vec<Diagnostic>) {
+    match policy.set.get(&name) {
+        None => {
+            policy.set.insert(name, setting);
+        }
+        Some(before) if before.value == setting.value => {}
+        Some(before) => {
+            let message = format!("`{name}` is set to two different values");
+            let diagnostic = Diagnostic::new(&SET_CONFLICT, message).label(setting.span, "to this here");
+            let diagnostic = diagnostic.label(before.span, "to that here");
+            diagnostics.push(diagnostic.help("take one of the two out"));
+        }
+    }
+}
+
+/// Adds a `limit`; the smallest of a kind holds.
+pub(super) fn limit(policy: &mut Policy, kind: LimitKind, limit: LimitValue) {
+    if policy.limits.get(&kind).is_none_or(|before| limit.value < before.value) {
+        policy.limits.insert(kind, limit);
     }
 }

@@ -357,7 +357,7 @@ fn path_segments(segments: &[ast::Segment]) -> Vec<path::Segment> {
     let segment = |segment: &ast::Segment| match segment {
         ast::Segment::AnyDepth => path::Segment::AnyDepth,
         ast::Segment::Pieces(pieces) => match text(pieces) {
-            Some(text) => path::Segment::Literal(text.into_bytes()),
+            Some(text) => path::Segment::Literal(path::FileName::from(&text)),
             None => path::Segment::Glob(glob_of(pieces)),
         },
     };

@@ -6,7 +6,7 @@
 use std::fmt;
 
 /// A part of a [`Glob`].
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Piece {
     /// These bytes; never empty, never two in a row.
     Text(Vec<u8>),
@@ -19,7 +19,7 @@ pub enum Piece {
 }
 
 /// A pattern with at least one piece that is not text.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Glob(pub Vec<Piece>);
 
 /// Characters as numbers: a scalar is its code point, a stray byte is [`STRAY`] plus the byte.

@@ -13,7 +13,7 @@ use std::fmt;
 pub struct Name(String);
 
 /// One host pattern.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Pattern {
     /// `*`: every name.
     Any,
@@ -26,7 +26,7 @@ pub enum Pattern {
     Variable(String),
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Label {
     Literal(String),
     /// Over the characters of one label.
@@ -34,7 +34,7 @@ pub enum Label {
 }
 
 /// The union of `include` less the union of `exclude`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, serde::Serialize, serde::Deserialize)]
 pub struct HostSet {
     pub include: Vec<Pattern>,
     pub exclude: Vec<Pattern>,

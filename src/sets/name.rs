@@ -5,14 +5,14 @@ use super::words::{self, Shape, Token, Unit, letters::Alphabet};
 use std::fmt;
 
 /// One pattern over a whole name.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Pattern {
     Literal(String),
     Glob(Glob),
 }
 
 /// The union of `include` less the union of `exclude`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, serde::Serialize, serde::Deserialize)]
 pub struct NameSet {
     pub include: Vec<Pattern>,
     pub exclude: Vec<Pattern>,

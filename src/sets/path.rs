@@ -2,9 +2,11 @@
 //!
 //! Paths are bytes and end at no machine: `std::path` is not used, so that a policy for any system is read on any.
 
+mod file_name;
 mod matcher;
 mod questions;
 
+pub use file_name::FileName;
 pub use matcher::{Matcher, State};
 
 use super::glob::Glob;
@@ -16,11 +18,11 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AbsPath {
     pub start: Start,
-    pub segments: Vec<Vec<u8>>,
+    pub segments: Vec<FileName>,
 }
 
 /// What a path or a pattern starts at.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Start {
     Root,
     /// A variable that is not bound: apart from every literal path and every other variable, inside every `**`.
@@ -29,16 +31,16 @@ pub enum Start {
     Drive(char),
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Segment {
     /// `**`: any number of segments, none included.
     AnyDepth,
-    Literal(Vec<u8>),
+    Literal(FileName),
     Glob(Glob),
 }
 
 /// One path pattern.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Pattern {
     pub start: Start,
     pub segments: Vec<Segment>,
@@ -49,7 +51,7 @@ pub struct Pattern {
 ///
 /// Where two sets are compared, the places of variables exist that one of them names: sets that name none are compared
 /// as they are on every machine.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, serde::Serialize, serde::Deserialize)]
 pub struct PathSet {
     pub include: Vec<Pattern>,
     pub exclude: Vec<Pattern>,
@@ -105,7 +107,7 @@ impl AbsPath {
                     b"" if index + 1 == count && index > 0 => return Err(PathError::TrailingSlash),
                     b"" => return Err(PathError::EmptySegment),
                     b"." | b".." => return Err(PathError::Dots),
-                    _ => segments.push(segment.to_vec()),
+                    _ => segments.push(FileName::from(segment)),
                 }
             }
         }
@@ -119,13 +121,13 @@ impl AbsPath {
         debug_assert!(!segment.is_empty() && !segment.contains(&b'/') && segment != b"." && segment != b"..");
         let mut segments = Vec::with_capacity(self.segments.len() + 1);
         segments.extend_from_slice(&self.segments);
-        segments.push(segment.to_vec());
+        segments.push(FileName::from(segment));
         Self { start: self.start.clone(), segments }
     }
 
     /// The path of several segments below this one.
     #[must_use]
-    pub fn join_all(&self, segments: &[Vec<u8>]) -> Self {
+    pub fn join_all(&self, segments: &[FileName]) -> Self {
         Self { start: self.start.clone(), segments: [&self.segments[..], segments].concat() }
     }
 
@@ -137,7 +139,7 @@ impl AbsPath {
 
     /// The last segment; `None` at the start.
     pub fn name(&self) -> Option<&[u8]> {
-        self.segments.last().map(Vec::as_slice)
+        self.segments.last().map(|name| &**name)
     }
 
     /// Whether this is `tree` or lies below it.
@@ -146,7 +148,7 @@ impl AbsPath {
     }
 
     /// The segments from `tree` down to here; `None` when this does not lie in it.
-    pub fn below(&self, tree: &Self) -> Option<&[Vec<u8>]> {
+    pub fn below(&self, tree: &Self) -> Option<&[FileName]> {
         self.is_inside(tree).then(|| &self.segments[tree.segments.len()..])
     }
 
@@ -206,8 +208,7 @@ impl Pattern {
 
     /// The path this is, when no part of it is a glob or `**`.
     pub fn as_literal(&self) -> Option<AbsPath> {
-        let prefix = self.literal_prefix();
-        (prefix.segments.len() == self.segments.len()).then_some(prefix)
+        self.is_literal().then(|| self.literal_prefix())
     }
 
     /// Whether no part of it is a glob or `**`.
@@ -270,7 +271,7 @@ impl Pattern {
     }
 
     /// Going back to the last `**` alone is enough, as every other segment takes exactly one.
-    fn descends(&self, pattern: &[Segment], path: &[Vec<u8>]) -> bool {
+    fn descends(&self, pattern: &[Segment], path: &[FileName]) -> bool {
         let done = |rest: usize| match self.reach {
             Reach::Tree => true,
             Reach::Exact => rest == 0,

@@ -13,14 +13,14 @@ pub enum Protocol {
     Udp,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Endpoint {
     Hosts(HostSet),
     Addresses(AddressSet),
 }
 
 /// `endpoint` × protocols × ports.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct PeerSet {
     pub endpoint: Endpoint,
     pub tcp: bool,

@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::RangeInclusive;
 
 /// Disjoint, sorted, inclusive intervals; port 0 is in none.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, serde::Serialize, serde::Deserialize)]
 pub struct PortSet {
     ranges: Vec<(u16, u16)>,
 }

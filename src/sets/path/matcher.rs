@@ -5,24 +5,27 @@
 //! of its places, made when first reached and shared from then on, so that a step between known states is a look-up of the
 //! segment and a try of the globs that matter there.
 
-use super::{AbsPath, PathSet, Pattern, Segment, Start};
+use super::{AbsPath, FileName, PathSet, Pattern, Segment, Start};
 use crate::sets::glob::Glob;
 use crate::vocabulary::Reach;
+use rustc_hash::FxHashMap;
 use std::cell::OnceCell;
-use std::collections::HashMap;
 
 /// A matcher over a list of sets; a set is named by its index.
+///
+/// What its tables are keyed by comes from the policy alone, so that their hash need not withstand chosen keys: the names
+/// that are asked for are only looked up.
 #[derive(Debug, Clone)]
 pub struct Matcher {
     places: Vec<Place>,
     /// Where the patterns of a start begin.
     starts: Vec<(Start, u32)>,
-    literals: HashMap<Vec<u8>, u32>,
+    literals: FxHashMap<FileName, u32>,
     /// The places below a place by the literal that leads there.
-    named: HashMap<(u32, u32), u32>,
+    named: FxHashMap<(u32, u32), u32>,
     globs: Vec<Glob>,
     states: Vec<Known>,
-    ids: HashMap<Vec<u32>, State>,
+    ids: FxHashMap<Vec<u32>, State>,
     /// The state at `/`, once it was asked for: every absolute path begins there.
     root: Option<State>,
 }
@@ -55,7 +58,7 @@ struct Known {
     /// Sorted.
     places: Vec<u32>,
     globs: Vec<u32>,
-    steps: HashMap<Kind, State>,
+    steps: FxHashMap<Kind, State>,
     /// The step of a segment that is none of the literals and globs.
     other: Option<State>,
     accepting: Vec<u32>,
@@ -68,14 +71,14 @@ impl Matcher {
         let mut matcher = Self {
             places: Vec::new(),
             starts: Vec::new(),
-            literals: HashMap::new(),
-            named: HashMap::new(),
+            literals: FxHashMap::default(),
+            named: FxHashMap::default(),
             globs: Vec::new(),
             states: Vec::new(),
-            ids: HashMap::new(),
+            ids: FxHashMap::default(),
             root: None,
         };
-        let mut globs = HashMap::new();
+        let mut globs = FxHashMap::default();
         for (set, index) in sets.into_iter().zip(0..) {
             for pattern in &set.include {
                 matcher.insert(pattern, (index, false), &mut globs);
@@ -87,7 +90,7 @@ impl Matcher {
         matcher
     }
 
-    fn insert<'s>(&mut self, pattern: &'s Pattern, end: (u32, bool), globs: &mut HashMap<&'s Glob, u32>) {
+    fn insert<'s>(&mut self, pattern: &'s Pattern, end: (u32, bool), globs: &mut FxHashMap<&'s Glob, u32>) {
         let mut at = self.beginning(&pattern.start).unwrap_or_else(|| {
             let fresh = self.place();
             self.starts.push((pattern.start.clone(), fresh));
@@ -306,7 +309,7 @@ impl Matcher {
         if !removed.is_empty() {
             taken.retain(|set| !removed.contains(set));
         }
-        Known { places, globs, steps: HashMap::new(), other: None, accepting: taken, live: OnceCell::new() }
+        Known { places, globs, steps: FxHashMap::default(), other: None, accepting: taken, live: OnceCell::new() }
     }
 }
 

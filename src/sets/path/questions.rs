@@ -77,7 +77,7 @@ fn path(units: Vec<Unit<'_>>) -> AbsPath {
         match unit {
             Unit::Origin(Origin::Variable(name)) => path.start = Start::Variable(name.to_owned()),
             Unit::Origin(Origin::Drive(drive)) => path.start = Start::Drive(drive),
-            Unit::Segment(segment) => path.segments.push(segment),
+            Unit::Segment(segment) => path.segments.push(segment.into()),
         }
     }
     path
@@ -89,7 +89,7 @@ fn shapes(patterns: &[Pattern]) -> Vec<Shape<'_>> {
 
 /// The shorter of two witnesses: fewer segments, then fewer bytes.
 fn shorter(best: Option<AbsPath>, next: Option<AbsPath>) -> Option<AbsPath> {
-    let size = |path: &AbsPath| (path.segments.len(), path.segments.iter().map(Vec::len).sum::<usize>());
+    let size = |path: &AbsPath| (path.segments.len(), path.segments.iter().map(|name| name.len()).sum::<usize>());
     match (best, next) {
         (Some(best), Some(next)) => Some(if size(&next) < size(&best) { next } else { best }),
         (best, next) => best.or(next),

@@ -10,7 +10,7 @@ use sandbox_runtime::host::real::Machine;
 use sandbox_runtime::ir::operation::{Operation, permits};
 use sandbox_runtime::ir::{Access, BoundPolicy, Decider, Rule, Subject, Verdict, Why};
 use sandbox_runtime::resolve::{Files, Options, Text, resolve};
-use sandbox_runtime::sets::path::AbsPath;
+use sandbox_runtime::sets::path::{AbsPath, FileName};
 use sandbox_runtime::source::{Sources, Span};
 use sandbox_runtime::vocabulary::{Effect, System, Verb};
 use std::collections::BTreeMap;
@@ -271,7 +271,7 @@ fn access(verb: Verb, path: &AbsPath) -> Access {
     }
 }
 
-fn pairs(from: &AbsPath, to: &AbsPath, nodes: &[Vec<Vec<u8>>]) -> Vec<(AbsPath, AbsPath)> {
+fn pairs(from: &AbsPath, to: &AbsPath, nodes: &[Vec<FileName>]) -> Vec<(AbsPath, AbsPath)> {
     let below = nodes.iter().map(|node| (from.join_all(node), to.join_all(node)));
     std::iter::once((from.clone(), to.clone())).chain(below).collect()
 }

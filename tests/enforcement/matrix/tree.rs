@@ -3,7 +3,7 @@
 use super::chance::Chance;
 use crate::sandbox::give;
 use sandbox_runtime::ir::operation::Operation;
-use sandbox_runtime::sets::path::AbsPath;
+use sandbox_runtime::sets::path::{AbsPath, FileName};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
@@ -156,7 +156,7 @@ pub fn operation(base: &AbsPath, (what, path, other): &Attempt) -> Operation {
     let at = |path: &str| path.split('/').fold(base.clone(), |place, name| place.join(name));
     let below = |path: &str| {
         let within = NODES.iter().filter_map(|(name, _)| name.strip_prefix(path)?.strip_prefix('/'));
-        within.map(|rest| rest.split('/').map(|name| name.as_bytes().to_vec()).collect()).collect()
+        within.map(|rest| rest.split('/').map(|name| FileName::from(name)).collect()).collect()
     };
     let place = at(path);
     match *what {

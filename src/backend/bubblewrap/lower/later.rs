@@ -13,7 +13,7 @@ use crate::backend::bubblewrap::plan::{DEVICES, Mount, PROC_HIDDEN};
 use crate::diagnostic::Diagnostic;
 use crate::ir::{Origin, Rule, Subject};
 use crate::sets::glob::{Glob, Piece};
-use crate::sets::path::{AbsPath, Pattern, Segment, Start};
+use crate::sets::path::{AbsPath, FileName, Pattern, Segment, Start};
 use crate::vocabulary::{Effect, Reach, Verb};
 
 /// So many made-up names are tried for a pattern in a place.
@@ -333,7 +333,7 @@ pub(super) fn instances(pattern: &Pattern, root: &AbsPath, fresh: &[u8]) -> Vec<
 /// `above` is what is left of the root to be matched; `path` what was made so far.
 fn walk(
     mut pattern: &[Segment],
-    mut above: &[Vec<u8>],
+    mut above: &[FileName],
     reach: Reach,
     fresh: &[u8],
     path: &mut AbsPath,
@@ -366,7 +366,7 @@ fn walk(
             }
             (Some((Segment::AnyDepth, rest)), None) => {
                 walk(rest, &[], reach, fresh, path, found);
-                path.segments.push(fresh.to_vec());
+                path.segments.push(FileName::from(fresh));
                 pattern = rest;
             }
             (Some((Segment::AnyDepth, rest)), Some((_, left))) => {
@@ -389,7 +389,7 @@ fn walk(
 }
 
 /// Names that a glob matches: its shortest, and one that hardly another rule will name.
-fn names(glob: &Glob, fresh: &[u8]) -> Vec<Vec<u8>> {
+fn names(glob: &Glob, fresh: &[u8]) -> Vec<FileName> {
     let made = [&b""[..], fresh].map(|run| {
         let mut name = Vec::new();
         for piece in &glob.0 {
@@ -403,7 +403,7 @@ fn names(glob: &Glob, fresh: &[u8]) -> Vec<Vec<u8>> {
         name
     });
     let is_name = |name: &&Vec<u8>| !matches!(name[..], [] | [b'.'] | [b'.', b'.']) && !name.contains(&b'/');
-    made.iter().filter(is_name).cloned().collect()
+    made.iter().filter(is_name).map(FileName::from).collect()
 }
 
 fn in_class(negated: bool, ranges: &[(char, char)]) -> char {

@@ -1,7 +1,7 @@
 //! The points: every existing path at which a decision may change, as a tree with the directories on the way.
 
 use crate::ir::{Facts, Node, NodeKind, Policy, Rule, Subject};
-use crate::sets::path::{AbsPath, Pattern, Start};
+use crate::sets::path::{AbsPath, FileName, Pattern, Start};
 use crate::vocabulary::{Effect, Verb};
 use std::collections::BTreeMap;
 
@@ -39,7 +39,7 @@ pub(super) struct Tree {
     /// Parents before children; the root first.
     pub points: Vec<Point>,
     /// By point: the points one segment below.
-    children: Vec<BTreeMap<Vec<u8>, usize>>,
+    children: Vec<BTreeMap<FileName, usize>>,
 }
 
 /// Which verbs mounts are about.
@@ -174,7 +174,7 @@ impl Point {
 }
 
 pub(super) fn segments(names: &[&str]) -> AbsPath {
-    AbsPath { start: Start::Root, segments: names.iter().map(|name| name.as_bytes().to_vec()).collect() }
+    AbsPath { start: Start::Root, segments: names.iter().map(|name| FileName::from(*name)).collect() }
 }
 
 /// The value of `$TMP`; where the policy does not use it, what it would be: `/tmp`, unless a rule means the host's.
