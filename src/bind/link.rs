@@ -5,7 +5,8 @@
 use crate::host::Host;
 use crate::ir::{LinkFact, Node, NodeKind};
 use crate::sets::path::{AbsPath, FileName, Pattern, Start};
-use std::collections::{BTreeMap, HashMap};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 use std::io;
 
 /// As many links as the kernel follows (path_resolution(7)).
@@ -22,13 +23,14 @@ pub(super) struct Links<'h> {
     own: Vec<AbsPath>,
 }
 
-/// A name that was looked at, or leads to one that was.
+/// A name that was looked at, or leads to one that was. The names are the policy's, and those of the few links on their way:
+/// the hash of the table need not withstand chosen ones.
 #[derive(Default)]
 struct Seen {
     /// Set once it was looked at: whether anything is there is the inner one.
     #[allow(clippy::option_option)]
     node: Option<Option<Node>>,
-    below: HashMap<FileName, usize>,
+    below: FxHashMap<FileName, usize>,
 }
 
 /// Where a path leads.

@@ -15,7 +15,7 @@ use crate::sets::host::{self, Name};
 use crate::sets::path::{AbsPath, PathSet, Pattern, Segment, Start};
 use crate::sets::peer::{Endpoint, PeerSet};
 use crate::source::Span;
-use crate::vocabulary::Effect;
+use crate::vocabulary::{Effect, Verb};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
@@ -57,9 +57,19 @@ impl Placer<'_, '_> {
 
     /// Says which links lie where the policy lets the command replace them. The policy is bound.
     pub fn judge_links(&mut self, policy: &Policy) {
+        let grants: Vec<_> = policy
+            .rules
+            .iter()
+            .filter(|rule| rule.effect == Effect::Allow && rule.verb == Verb::Write)
+            .filter_map(|rule| if let Subject::Paths(set) = &rule.subject { Some(set) } else { None })
+            .collect();
+        // Nearly all lie where nothing grants it, and need not be decided among all rules.
+        let is_writable = |path: &AbsPath| {
+            grants.iter().any(|set| set.contains(path)) && decide(policy, &Access::Write(path.clone())).allowed
+        };
         for (link, span) in &self.through {
-            let here = decide(policy, &Access::Write(link.clone())).allowed;
-            let around = link.parent().filter(|parent| decide(policy, &Access::Write(parent.clone())).allowed);
+            let here = is_writable(link);
+            let around = link.parent().filter(is_writable);
             if here || around.is_some() {
                 let place = around.as_ref().unwrap_or(link);
                 let message =

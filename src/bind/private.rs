@@ -36,6 +36,21 @@ pub(super) fn place(policy: &Policy, places: &Places, links: &mut Links<'_>) -> 
     }
     let mut named = BTreeSet::new();
     let mut whole = false;
+    for name in ["HOME", "WORKSPACE"] {
+        if let Some(value) = places.get(name) {
+            let place = links.follow(value).place;
+            if place != tmp && place.is_inside(&tmp) {
+                named.insert(place);
+            }
+        }
+    }
+    // Where one of these is, it is bound in, and with it all that lies below.
+    let mut covered = Vec::new();
+    for place in &named {
+        if matches!(links.node(place), Ok(Some(_))) {
+            covered.push(place.clone());
+        }
+    }
     let rules =
         policy.rules.iter().map(|rule| (&rule.subject, rule.effect == Effect::Allow && rule.verb == Verb::Write));
     let expects = policy.expects.iter().map(|expect| (&expect.subject, false));
@@ -48,7 +63,9 @@ pub(super) fn place(policy: &Policy, places: &Places, links: &mut Links<'_>) -> 
             let apart = match &pattern.start {
                 Start::Variable(name) => match places.get(name) {
                     Some(place) => {
-                        links.is_straight_from(place, pattern) && !tmp.is_inside(place) && !place.is_inside(&tmp)
+                        let outside = !tmp.is_inside(place) && !place.is_inside(&tmp);
+                        (outside || covered.iter().any(|cover| place.is_inside(cover)))
+                            && links.is_straight_from(place, pattern)
                     }
                     None => continue,
                 },
@@ -63,14 +80,6 @@ pub(super) fn place(policy: &Policy, places: &Places, links: &mut Links<'_>) -> 
                 named.insert(place);
             } else if writes && bound.is_literal() && tmp.is_inside(&place) {
                 whole = true;
-            }
-        }
-    }
-    for name in ["HOME", "WORKSPACE"] {
-        if let Some(value) = places.get(name) {
-            let place = links.follow(value).place;
-            if place != tmp && place.is_inside(&tmp) {
-                named.insert(place);
             }
         }
     }

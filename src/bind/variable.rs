@@ -8,7 +8,7 @@ use crate::host::Host;
 use crate::ir::{Policy, Subject, Unset};
 use crate::sets::host;
 use crate::sets::path::{AbsPath, Pattern, Start};
-use crate::sets::peer::Endpoint;
+use crate::sets::peer::{Endpoint, PeerSet};
 use crate::source::Span;
 use crate::vocabulary::System;
 use std::collections::BTreeMap;
@@ -25,21 +25,21 @@ pub(super) fn places(values: &Values) -> Places {
 }
 
 /// The names of a subject's variables.
-pub(super) fn names(subject: &Subject) -> Vec<&str> {
+pub(super) fn names(subject: &Subject) -> impl Iterator<Item = &str> {
     fn path(pattern: &Pattern) -> Option<&str> {
         if let Start::Variable(name) = &pattern.start { Some(name) } else { None }
     }
     fn host(pattern: &host::Pattern) -> Option<&str> {
         if let host::Pattern::Variable(name) = pattern { Some(name) } else { None }
     }
-    match subject {
-        Subject::Paths(set) => set.include.iter().chain(&set.exclude).filter_map(path).collect(),
-        Subject::Peers(peers) => match &peers.endpoint {
-            Endpoint::Hosts(set) => set.include.iter().chain(&set.exclude).filter_map(host).collect(),
-            Endpoint::Addresses(_) => Vec::new(),
-        },
-        Subject::Names(_) => Vec::new(),
-    }
+    let (paths, hosts) = match subject {
+        Subject::Paths(set) => (Some(set), None),
+        Subject::Peers(PeerSet { endpoint: Endpoint::Hosts(set), .. }) => (None, Some(set)),
+        Subject::Peers(_) | Subject::Names(_) => (None, None),
+    };
+    let paths = paths.into_iter().flat_map(|set| set.include.iter().chain(&set.exclude)).filter_map(path);
+    let hosts = hosts.into_iter().flat_map(|set| set.include.iter().chain(&set.exclude)).filter_map(host);
+    paths.chain(hosts)
 }
 
 /// Asks for the value of every variable in use, and leaves no rule or expectation whose variable has none: it is
@@ -60,7 +60,7 @@ pub(super) fn settle(policy: &mut Policy, host: &dyn Host, diagnostics: &mut Vec
         // An assumption about a variable that nothing uses says nothing; one in terms of an unset one can't hold.
         settler.values.contains_key(&assume.variable) && {
             let subject = Subject::Paths(assume.paths.clone());
-            let unset = names(&subject).into_iter().find(|name| settler.value(name).is_none()).map(str::to_owned);
+            let unset = names(&subject).find(|name| settler.value(name).is_none()).map(str::to_owned);
             unset.inspect(|name| settler.refuse(name, assume.span)).is_none()
         }
     });
@@ -87,7 +87,7 @@ impl Settler<'_> {
     }
 
     fn unset(&mut self, subject: &Subject) -> Option<String> {
-        names(subject).into_iter().find(|name| self.value(name).is_none()).map(str::to_owned)
+        names(subject).find(|name| self.value(name).is_none()).map(str::to_owned)
     }
 
     fn keep(&mut self, subject: &mut Subject, unset: &Unset, span: Span, noun: &str) -> bool {

@@ -10,7 +10,7 @@ use super::private::Private;
 use crate::diagnostic::{Diagnostic, Level};
 use crate::host::Host;
 use crate::ir::{Policy, Rule, RuleId, Subject};
-use crate::sets::path::{AbsPath, FileName, Matcher, PathSet, Pattern, Start, State};
+use crate::sets::path::{AbsPath, FileName, Matcher, Pattern, Start, State};
 use crate::vocabulary::{Effect, Reach, Verb};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -242,9 +242,12 @@ fn closed_mounts(policy: &Policy, host: &dyn Host) -> BTreeSet<AbsPath> {
     let closed =
         host.mounts().iter().filter(|mount| CLOSED.contains(&mount.kind.as_str()) || mount.kind.starts_with("fuse."));
     let mut closed: Vec<&AbsPath> = closed.map(|mount| &mount.at).collect();
+    // Few rules name anything near one.
+    let tops: Vec<Option<&[u8]>> = closed.iter().map(|at| at.segments.first().map(|name| &**name)).collect();
     for rule in &policy.rules {
-        if let Subject::Paths(set) = &rule.subject {
-            closed.retain(|at| !set.include.iter().any(|pattern| pattern.begins_inside(at)));
+        let Subject::Paths(set) = &rule.subject else { continue };
+        for pattern in set.include.iter().filter(|pattern| tops.contains(&pattern.literal_at(0))) {
+            closed.retain(|at| !pattern.begins_inside(at));
         }
     }
     closed.into_iter().cloned().collect()
@@ -269,9 +272,7 @@ struct Followed {
 impl Followed {
     fn new(class: Class, globs: &[Glob<'_>]) -> Self {
         let numbers: Vec<usize> = (0..globs.len()).filter(|number| globs[*number].class() == class).collect();
-        let sets: Vec<PathSet> =
-            numbers.iter().map(|n| Pattern { reach: Reach::Exact, ..globs[*n].pattern.clone() }.into()).collect();
-        let matcher = Matcher::new(&sets);
+        let matcher = Matcher::of_nodes(numbers.iter().map(|number| globs[*number].pattern));
         Followed { class, numbers, matcher }
     }
 }
@@ -311,15 +312,24 @@ impl<F: Fn(&AbsPath) -> bool> Walker<'_, F> {
     fn start(&mut self, number: usize, prefix: &AbsPath, place: AbsPath) {
         // What lies between the two is not walked, but may be matched.
         let between = place.segments.len() - prefix.segments.len();
-        let exact = Pattern { reach: Reach::Exact, ..self.globs[number].pattern.clone() };
-        for at in place.ancestors().skip(prefix.segments.len() + 1).take(between) {
-            if exact.contains(&at) {
-                self.found.insert((number, at));
+        if between > 0 {
+            let exact = Pattern { reach: Reach::Exact, ..self.globs[number].pattern.clone() };
+            for at in place.ancestors().skip(prefix.segments.len() + 1).take(between) {
+                if exact.contains(&at) {
+                    self.found.insert((number, at));
+                }
             }
         }
         let class = self.globs[number].class();
         if let Some(class) = self.classes.iter().position(|followed| followed.class == class) {
-            self.starts.entry(place).or_default().insert(class);
+            match self.starts.get_mut(&place) {
+                Some(classes) => {
+                    classes.insert(class);
+                }
+                None => {
+                    self.starts.insert(place, BTreeSet::from([class]));
+                }
+            }
         }
     }
 

@@ -189,7 +189,7 @@ mod tests {
         assert_eq!(refusal(&exchange("/w/a", "/w/data/a", &[])).as_deref(), Some("widens exec to /w/a"));
         assert_eq!(
             refusal(&rename("/out/a", "/w/a", &[])).as_deref(),
-            Some("widens Read(AbsPath { start: Root, segments: [[119], [97]] })")
+            Some("widens Read(AbsPath { start: Root, segments: [\"w\", \"a\"] })")
         );
     }
 }

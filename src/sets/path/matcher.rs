@@ -68,7 +68,31 @@ struct Known {
 impl Matcher {
     /// Compiles sets; each is named by its place in the order.
     pub fn new<'s>(sets: impl IntoIterator<Item = &'s PathSet>) -> Self {
-        let mut matcher = Self {
+        let mut matcher = Self::empty();
+        let mut globs = FxHashMap::default();
+        for (set, index) in sets.into_iter().zip(0..) {
+            for pattern in &set.include {
+                matcher.insert(pattern, pattern.reach, (index, false), &mut globs);
+            }
+            for pattern in &set.exclude {
+                matcher.insert(pattern, pattern.reach, (index, true), &mut globs);
+            }
+        }
+        matcher
+    }
+
+    /// Compiles what the segments of patterns match, whatever their reach; each pattern is a set.
+    pub fn of_nodes<'s>(patterns: impl IntoIterator<Item = &'s Pattern>) -> Self {
+        let mut matcher = Self::empty();
+        let mut globs = FxHashMap::default();
+        for (pattern, index) in patterns.into_iter().zip(0..) {
+            matcher.insert(pattern, Reach::Exact, (index, false), &mut globs);
+        }
+        matcher
+    }
+
+    fn empty() -> Self {
+        Self {
             places: Vec::new(),
             starts: Vec::new(),
             literals: FxHashMap::default(),
@@ -77,20 +101,16 @@ impl Matcher {
             states: Vec::new(),
             ids: FxHashMap::default(),
             root: None,
-        };
-        let mut globs = FxHashMap::default();
-        for (set, index) in sets.into_iter().zip(0..) {
-            for pattern in &set.include {
-                matcher.insert(pattern, (index, false), &mut globs);
-            }
-            for pattern in &set.exclude {
-                matcher.insert(pattern, (index, true), &mut globs);
-            }
         }
-        matcher
     }
 
-    fn insert<'s>(&mut self, pattern: &'s Pattern, end: (u32, bool), globs: &mut FxHashMap<&'s Glob, u32>) {
+    fn insert<'s>(
+        &mut self,
+        pattern: &'s Pattern,
+        reach: Reach,
+        end: (u32, bool),
+        globs: &mut FxHashMap<&'s Glob, u32>,
+    ) {
         let mut at = self.beginning(&pattern.start).unwrap_or_else(|| {
             let fresh = self.place();
             self.starts.push((pattern.start.clone(), fresh));
@@ -127,7 +147,7 @@ impl Matcher {
             };
             self.pass(at, end);
         }
-        if pattern.reach == Reach::Below {
+        if reach == Reach::Below {
             at = if let Some(one) = self.places[at as usize].one {
                 one
             } else {
@@ -136,7 +156,7 @@ impl Matcher {
             };
             self.pass(at, end);
         }
-        if pattern.reach != Reach::Exact {
+        if reach != Reach::Exact {
             at = self.many(at);
             self.pass(at, end);
         }

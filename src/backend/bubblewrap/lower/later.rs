@@ -185,8 +185,13 @@ impl Search<'_> {
 
     /// Whether the command can make nothing at or below a literal target.
     fn cannot_make(&self, pattern: &Pattern) -> bool {
+        self.deepest_of(pattern).is_some_and(|at| !self.layout.covers[at].is_writable())
+    }
+
+    /// The deepest point at or above the literal prefix of a pattern.
+    fn deepest_of(&self, pattern: &Pattern) -> Option<usize> {
         let names = (0..).map_while(|depth| pattern.literal_at(depth));
-        pattern.start == Start::Root && !self.layout.covers[self.tree.deepest_of(names)].is_writable()
+        (pattern.start == Start::Root).then(|| self.tree.deepest_of(names))
     }
 
     fn first_looser(&self, verb: Verb, paths: Vec<AbsPath>) -> Option<Looser> {
@@ -247,8 +252,12 @@ impl Search<'_> {
 
     /// A part of our `/dev` or `/proc` that the pattern names and the policy denies, though it is there.
     fn shown(&self, pattern: &Pattern) -> Option<AbsPath> {
+        let cover = self.layout.covers[self.deepest_of(pattern)?];
+        if !matches!(cover, Cover::Proc { .. } | Cover::Devices) {
+            return None;
+        }
         let from = pattern.literal_prefix();
-        let given = |path: &AbsPath| match self.layout.covers[self.tree.deepest(&from)] {
+        let given = |path: &AbsPath| match cover {
             Cover::Proc { write } => Some(in_proc(path, write)),
             Cover::Devices if OWN_DEVICES.iter().any(|name| from.is_inside(&device(name))) => {
                 Some(State { read: true, write: true, exec: false })
