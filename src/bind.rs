@@ -38,17 +38,18 @@ pub fn bind(policy: Policy, host: &dyn Host) -> (Option<BoundPolicy>, Vec<Diagno
         return (None, diagnostics);
     }
     let places = variable::places(&values);
-    let private = private::place(&policy, &places, &mut links);
     let mut placer = place::Placer {
         values: &values,
         places: &places,
         links: &mut links,
-        private: &private,
         diagnostics: &mut diagnostics,
+        shared: private::Shared::default(),
         through: BTreeMap::new(),
         faulty: BTreeSet::new(),
     };
     placer.policy(&mut policy);
+    let private = private::place(policy.system, std::mem::take(&mut placer.shared), &places, placer.links);
+    place::temporary(&mut policy, &private, placer.diagnostics);
     placer.judge_links(&policy);
     let expansions = walk::walk(&policy, host, &links, &private, &mut diagnostics).expansions;
     values.insert("TMP".to_owned(), private.place.to_string());

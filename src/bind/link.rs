@@ -101,31 +101,16 @@ impl<'h> Links<'h> {
         if pattern.start != Start::Root || self.own.iter().any(|own| pattern.begins_inside(own)) {
             return true;
         }
-        self.leads_straight(|depth| pattern.literal_at(depth))
-    }
-
-    /// The same for a pattern that starts at a variable whose value this is.
-    pub fn is_straight_from(&mut self, place: &AbsPath, pattern: &Pattern) -> bool {
-        if place.start != Start::Root || self.is_own(place) || place.segments.is_empty() {
-            return false;
-        }
-        self.leads_straight(|depth| match place.segments.get(depth) {
-            Some(segment) => Some(segment),
-            None => pattern.literal_at(depth - place.segments.len()),
-        })
-    }
-
-    fn leads_straight<'s>(&mut self, segment: impl Fn(usize) -> Option<&'s [u8]>) -> bool {
         let mut at = 0;
         for depth in 0.. {
-            let Some(name) = segment(depth) else { break };
+            let Some(name) = pattern.literal_at(depth) else { break };
             if matches!(name, b"" | b"." | b"..") {
                 return false;
             }
             at = self.below(at, name);
             let path = || AbsPath {
                 start: Start::Root,
-                segments: (0..=depth).filter_map(&segment).map(FileName::from).collect(),
+                segments: (0..=depth).filter_map(|depth| pattern.literal_at(depth)).map(FileName::from).collect(),
             };
             match self.look(at, path) {
                 Ok(Some(node)) if node.kind != NodeKind::Link => {}

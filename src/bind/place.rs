@@ -6,7 +6,7 @@
 
 use super::codes::{LINK_IN_WRITABLE, LINK_LOOP, VARIABLE_VALUE};
 use super::link::{Fault, Links};
-use super::private::Private;
+use super::private::{Private, Shared};
 use super::variable::{Places, Values};
 use crate::diagnostic::Diagnostic;
 use crate::ir::{Access, Policy, Rule, Subject, decide};
@@ -15,7 +15,7 @@ use crate::sets::host::{self, Name};
 use crate::sets::path::{AbsPath, PathSet, Pattern, Segment, Start};
 use crate::sets::peer::{Endpoint, PeerSet};
 use crate::source::Span;
-use crate::vocabulary::{Effect, Verb};
+use crate::vocabulary::{Effect, Reach, Verb};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
@@ -23,8 +23,8 @@ pub(super) struct Placer<'a, 'h> {
     pub values: &'a Values,
     pub places: &'a Places,
     pub links: &'a mut Links<'h>,
-    pub private: &'a Private,
     pub diagnostics: &'a mut Vec<Diagnostic>,
+    pub shared: Shared,
     /// The links that targets lead through, each with the first target that does.
     pub through: BTreeMap<AbsPath, Span>,
     /// Targets that lead nowhere have been said once each.
@@ -37,13 +37,14 @@ impl Placer<'_, '_> {
         let rules = std::mem::take(&mut policy.rules);
         for mut rule in rules {
             let permits = rule.effect == Effect::Allow;
-            let names = self.subject(&mut rule.subject, permits, rule.span);
+            let grants = permits && rule.verb == Verb::Write;
+            let names = self.subject(&mut rule.subject, permits, grants, rule.span);
             let other = names.map(|names| Rule { subject: Subject::Paths(names), ..rule.clone() });
             policy.rules.push(rule);
             policy.rules.extend(other);
         }
         for expect in &mut policy.expects {
-            let names = self.subject(&mut expect.subject, expect.allow, expect.span);
+            let names = self.subject(&mut expect.subject, expect.allow, false, expect.span);
             if let (Subject::Paths(set), Some(names)) = (&mut expect.subject, names) {
                 set.include.extend(names.include);
             }
@@ -82,9 +83,9 @@ impl Placer<'_, '_> {
     }
 
     /// Binds one set; what comes back are the other names of what it denies.
-    fn subject(&mut self, subject: &mut Subject, permits: bool, span: Span) -> Option<PathSet> {
+    fn subject(&mut self, subject: &mut Subject, permits: bool, grants: bool, span: Span) -> Option<PathSet> {
         match subject {
-            Subject::Paths(set) => self.paths(set, permits, span),
+            Subject::Paths(set) => self.paths(set, permits, grants, span),
             Subject::Peers(peers) => {
                 self.peers(peers, span);
                 None
@@ -93,30 +94,19 @@ impl Placer<'_, '_> {
         }
     }
 
-    fn paths(&mut self, set: &mut PathSet, permits: bool, span: Span) -> Option<PathSet> {
-        let tmp = |pattern: &Pattern| matches!(&pattern.start, Start::Variable(name) if name == "TMP");
-        let own = set.include.iter().any(tmp);
-        if !permits && set.exclude.iter().any(tmp) && !self.private.within.is_empty() {
-            let message =
-                format!("`$TMP` is taken from what is denied, and `{}` lies inside it", self.private.within[0]);
-            let diagnostic = Diagnostic::new(&VARIABLE_VALUE, message).label(span, "its `except` names `$TMP`");
-            let help = format!("start outside `{}`, or name what is denied without `$TMP`", self.private.place);
-            self.diagnostics.push(diagnostic.help(help));
-        }
+    fn paths(&mut self, set: &mut PathSet, permits: bool, grants: bool, span: Span) -> Option<PathSet> {
         let mut names = Vec::new();
         for pattern in &mut set.include {
             names.extend(self.pattern(pattern, span));
+            self.shared.note(pattern, grants);
         }
         let mut others = Vec::new();
         for pattern in &mut set.exclude {
             others.extend(self.pattern(pattern, span));
+            self.shared.note(pattern, false);
         }
         if permits {
             set.exclude.extend(others);
-        }
-        if own {
-            let places = self.private.within.iter();
-            set.exclude.extend(places.map(|place| Pattern::literal(place, crate::vocabulary::Reach::Tree)));
         }
         (!permits && !names.is_empty()).then(|| PathSet { include: names, exclude: set.exclude.clone() })
     }
@@ -124,15 +114,10 @@ impl Placer<'_, '_> {
     /// Puts a pattern at its place; what comes back is what else that place is called.
     fn pattern(&mut self, pattern: &mut Pattern, span: Span) -> Vec<Pattern> {
         if let Start::Variable(name) = &pattern.start {
-            let name = name.clone();
-            if name == "TMP" {
-                // The run's own: what the host has there is another place.
-                pattern.bind(&name, &self.private.place);
-                return Vec::new();
-            }
-            // Said by whoever judged the values.
-            let Some(place) = self.places.get(&name) else { return Vec::new() };
-            pattern.bind(&name, place);
+            // Where the run's own is, is known when all others are at their places. The rest was said by whoever judged
+            // the values.
+            let Some(place) = self.places.get(name).filter(|_| name != TMP) else { return Vec::new() };
+            pattern.put_at(place);
         }
         if self.links.is_straight(pattern) {
             return Vec::new();
@@ -184,5 +169,37 @@ impl Placer<'_, '_> {
         if let Some(address) = address {
             peers.endpoint = Endpoint::Addresses(AddressSet::from(address));
         }
+    }
+}
+
+/// The variable whose place is the run's own: what the host has there is another place.
+const TMP: &str = "TMP";
+
+/// Puts `$TMP` in, once it is known where that is: of the places of the host that show through it none belongs to it.
+pub(super) fn temporary(policy: &mut Policy, private: &Private, diagnostics: &mut Vec<Diagnostic>) {
+    let is_tmp = |pattern: &Pattern| matches!(&pattern.start, Start::Variable(name) if name == TMP);
+    let rules = policy.rules.iter_mut().map(|rule| (&mut rule.subject, rule.effect == Effect::Allow, rule.span));
+    let expects = policy.expects.iter_mut().map(|expect| (&mut expect.subject, expect.allow, expect.span));
+    for (subject, permits, span) in rules.chain(expects) {
+        let Subject::Paths(set) = subject else { continue };
+        let (own, taken) = (set.include.iter().any(is_tmp), set.exclude.iter().any(is_tmp));
+        if !own && !taken {
+            continue;
+        }
+        if !permits && taken && !private.within.is_empty() {
+            let message = format!("`$TMP` is taken from what is denied, and `{}` lies inside it", private.within[0]);
+            let diagnostic = Diagnostic::new(&VARIABLE_VALUE, message).label(span, "its `except` names `$TMP`");
+            let help = format!("start outside `{}`, or name what is denied without `$TMP`", private.place);
+            diagnostics.push(diagnostic.help(help));
+        }
+        for pattern in set.include.iter_mut().chain(&mut set.exclude) {
+            pattern.bind(TMP, &private.place);
+        }
+        if own {
+            set.exclude.extend(private.within.iter().map(|place| Pattern::literal(place, Reach::Tree)));
+        }
+    }
+    for pattern in policy.assumes.iter_mut().flat_map(|assume| &mut assume.paths.include) {
+        pattern.bind(TMP, &private.place);
     }
 }

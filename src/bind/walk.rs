@@ -10,10 +10,11 @@ use super::private::Private;
 use crate::diagnostic::{Diagnostic, Level};
 use crate::host::Host;
 use crate::ir::{Policy, Rule, RuleId, Subject};
-use crate::sets::path::{AbsPath, FileName, Matcher, Pattern, Start, State};
+use crate::sets::path::{self, AbsPath, FileName, Matcher, Pattern, State};
 use crate::vocabulary::{Effect, Reach, Verb};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::rc::Rc;
 
 /// So many names are looked at in one walk, and no more: past them the start would take seconds.
 const NAMES: usize = 4_000_000;
@@ -45,14 +46,25 @@ pub(super) fn walk_at_most(
 ) -> Found {
     let regions = Regions::new(policy);
     // What can match nowhere that matters is not looked for at all.
-    let started = globs(policy).into_iter().map(|glob| {
-        let prefix = glob.pattern.literal_prefix();
-        let starts = regions.starts(&glob, &prefix);
-        (glob, prefix, starts)
+    let mut globs = globs(policy);
+    // By glob: its prefix and where it is looked for. Most come in long rows that begin alike, and share these.
+    let mut starts: Vec<Rc<Start>> = Vec::with_capacity(globs.len());
+    let mut last: Option<(Class, Rc<Start>)> = None;
+    globs.retain(|glob| {
+        let class = glob.class();
+        let known = last.take().filter(|(before, start)| {
+            *before == class && class != Class::Except && glob.pattern.is_prefixed_by(&start.prefix)
+        });
+        let (_, start) = last.insert(known.unwrap_or_else(|| {
+            let prefix = glob.pattern.literal_prefix();
+            let places = regions.starts(glob, &prefix);
+            (class, Rc::new(Start { prefix, places }))
+        }));
+        if !start.places.is_empty() {
+            starts.push(Rc::clone(start));
+        }
+        !start.places.is_empty()
     });
-    let started: Vec<_> = started.filter(|(_, _, starts)| !starts.is_empty()).collect();
-    let (globs, starts): (Vec<_>, Vec<_>) =
-        started.into_iter().map(|(glob, prefix, starts)| (glob, (prefix, starts))).unzip();
     let mut walker = Walker {
         host,
         classes: Class::ALL.iter().map(|class| Followed::new(*class, &globs)).collect(),
@@ -65,12 +77,12 @@ pub(super) fn walk_at_most(
         unlisted: Vec::new(),
         left: limit,
     };
-    for (number, (prefix, places)) in starts.into_iter().enumerate() {
-        for place in places {
+    for (number, start) in starts.iter().enumerate() {
+        for place in &start.places {
             if place.segments.is_empty() {
                 diagnostics.push(unanchored(&globs[number]));
             }
-            walker.start(number, &prefix, place);
+            walker.start(number, &start.prefix, place);
         }
     }
     if let Err(TooMany(number)) = walker.run() {
@@ -91,6 +103,14 @@ pub(super) fn walk_at_most(
     let expansions = walker.found.into_iter().map(|(number, place)| (globs[number].id, place));
     let expansions: BTreeSet<_> = expansions.collect();
     Found { expansions: expansions.into_iter().collect() }
+}
+
+/// Where a pattern is looked for.
+struct Start {
+    /// Of the pattern.
+    prefix: AbsPath,
+    /// At or below it.
+    places: Vec<AbsPath>,
 }
 
 /// A pattern that has to be looked for.
@@ -138,7 +158,7 @@ fn globs(policy: &Policy) -> Vec<Glob<'_>> {
     for (number, rule) in (0..).zip(&policy.rules) {
         let Subject::Paths(set) = &rule.subject else { continue };
         let all = set.include.iter().map(|pattern| (pattern, true)).chain(set.exclude.iter().map(|p| (p, false)));
-        let open = all.filter(|(pattern, _)| !pattern.is_literal() && pattern.start == Start::Root);
+        let open = all.filter(|(pattern, _)| !pattern.is_literal() && pattern.start == path::Start::Root);
         globs.extend(open.map(|(pattern, included)| Glob { id: RuleId(number), rule, pattern, included }));
     }
     globs
@@ -309,7 +329,7 @@ struct TooMany(usize);
 
 impl<F: Fn(&AbsPath) -> bool> Walker<'_, F> {
     /// Lets a pattern come in at a place at or below its prefix.
-    fn start(&mut self, number: usize, prefix: &AbsPath, place: AbsPath) {
+    fn start(&mut self, number: usize, prefix: &AbsPath, place: &AbsPath) {
         // What lies between the two is not walked, but may be matched.
         let between = place.segments.len() - prefix.segments.len();
         if between > 0 {
@@ -322,12 +342,12 @@ impl<F: Fn(&AbsPath) -> bool> Walker<'_, F> {
         }
         let class = self.globs[number].class();
         if let Some(class) = self.classes.iter().position(|followed| followed.class == class) {
-            match self.starts.get_mut(&place) {
+            match self.starts.get_mut(place) {
                 Some(classes) => {
                     classes.insert(class);
                 }
                 None => {
-                    self.starts.insert(place, BTreeSet::from([class]));
+                    self.starts.insert(place.clone(), BTreeSet::from([class]));
                 }
             }
         }

@@ -233,6 +233,11 @@ impl Pattern {
         }
     }
 
+    /// Whether this is the literal prefix.
+    pub fn is_prefixed_by(&self, path: &AbsPath) -> bool {
+        self.begins_inside(path) && self.literal_at(path.segments.len()).is_none()
+    }
+
     /// Whether the literal prefix lies in a tree.
     pub fn begins_inside(&self, tree: &AbsPath) -> bool {
         self.start == tree.start
@@ -250,9 +255,18 @@ impl Pattern {
     /// Puts a variable's place in, if the pattern starts there.
     pub fn bind(&mut self, variable: &str, place: &AbsPath) {
         if matches!(&self.start, Start::Variable(name) if name == variable) {
-            self.start.clone_from(&place.start);
-            self.segments.splice(0..0, place.segments.iter().cloned().map(Segment::Literal));
+            self.put_at(place);
         }
+    }
+
+    /// Puts a place in for the variable that the pattern starts at.
+    pub fn put_at(&mut self, place: &AbsPath) {
+        self.start = place.start.clone();
+        let own = std::mem::take(&mut self.segments);
+        let mut segments = Vec::with_capacity(place.segments.len() + own.len());
+        segments.extend(place.segments.iter().cloned().map(Segment::Literal));
+        segments.extend(own);
+        self.segments = segments;
     }
 
     /// Whether the pattern matches a path.

@@ -9,6 +9,7 @@ use super::{AbsPath, FileName, PathSet, Pattern, Segment, Start};
 use crate::sets::glob::Glob;
 use crate::vocabulary::Reach;
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 use std::cell::OnceCell;
 
 /// A matcher over a list of sets; a set is named by its index.
@@ -45,9 +46,9 @@ struct Place {
     one: Option<u32>,
     globs: Vec<(u32, u32)>,
     /// The sets that have a pattern which ends here, and whether it takes out.
-    ends: Vec<(u32, bool)>,
+    ends: SmallVec<[(u32, bool); 2]>,
     /// The sets that have a pattern which comes through here and takes nothing out, in order.
-    sets: Vec<u32>,
+    sets: SmallVec<[u32; 4]>,
 }
 
 /// The literal and the globs that a segment is, of those that matter in a state: what the next state depends on.

@@ -156,7 +156,7 @@ pub fn operation(base: &AbsPath, (what, path, other): &Attempt) -> Operation {
     let at = |path: &str| path.split('/').fold(base.clone(), |place, name| place.join(name));
     let below = |path: &str| {
         let within = NODES.iter().filter_map(|(name, _)| name.strip_prefix(path)?.strip_prefix('/'));
-        within.map(|rest| rest.split('/').map(|name| FileName::from(name)).collect()).collect()
+        within.map(|rest| rest.split('/').map(FileName::from).collect()).collect()
     };
     let place = at(path);
     match *what {

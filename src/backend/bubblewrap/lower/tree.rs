@@ -1,7 +1,7 @@
 //! The points: every existing path at which a decision may change, as a tree with the directories on the way.
 
 use crate::ir::{Facts, Node, NodeKind, Policy, Rule, Subject};
-use crate::sets::path::{AbsPath, FileName, Pattern, Start};
+use crate::sets::path::{AbsPath, FileName, Pattern, Segment, Start};
 use crate::vocabulary::{Effect, Verb};
 use std::collections::BTreeMap;
 
@@ -85,11 +85,17 @@ impl Tree {
             tree.points[at].link = Some(link.to.clone());
             tree.points[at].decides = true;
         }
-        for rule in &policy.rules {
-            for pattern in patterns(rule) {
-                if let Some(path) = pattern.as_literal() {
-                    tree.decide_at(facts, &path);
-                }
+        let mut path = AbsPath::root();
+        for pattern in policy.rules.iter().flat_map(patterns).filter(|pattern| pattern.start == Start::Root) {
+            // One path for all of them: nearly none of thousands is there.
+            path.segments.clear();
+            let names = pattern.segments.iter().map_while(|segment| match segment {
+                Segment::Literal(name) => Some(name.clone()),
+                _ => None,
+            });
+            path.segments.extend(names);
+            if path.segments.len() == pattern.segments.len() {
+                tree.decide_at(facts, &path);
             }
         }
         for (_, path) in &facts.expansions {
