@@ -8,7 +8,7 @@ use sandbox_runtime::backend::bubblewrap::{Needs, Network, User};
 use sandbox_runtime::compile::compile;
 use sandbox_runtime::diagnostic::{Level, any_error, nearest};
 use sandbox_runtime::event::{Collector, Lines, RuleText, Sink};
-use sandbox_runtime::exec::linux::{self, Engine, Error, EventFile, Exit, Launch};
+use sandbox_runtime::exec::linux::{self, Engine, Error, EventFile, Exit, Launch, Prepared};
 use sandbox_runtime::ir::{Access, BoundPolicy, Rule, RuleId, decide};
 use sandbox_runtime::proxy::Rules;
 use sandbox_runtime::sets::path::AbsPath;
@@ -70,10 +70,13 @@ fn refuse() -> u8 {
 fn attempts(run: &Run) -> Result<u8, Refused> {
     // A lock file that comes and goes all the time is seen in two states; twenty tries find it twice in one.
     const ATTEMPTS: usize = 20;
+    // First of all, so that the kernel works while the policy is read and compiled.
+    let prepare = || (run.engine == EngineName::Native && !run.print_policy).then(linux::prepare);
+    let mut prepared = prepare();
     let events = Events::new(run.events.as_deref())?;
     for attempt in 1.. {
-        match attempt_once(run, &events)? {
-            Err(Error::Changed { .. }) if attempt < ATTEMPTS => {}
+        match attempt_once(run, prepared, &events)? {
+            Err(Error::Changed { .. }) if attempt < ATTEMPTS => prepared = prepare(),
             outcome => return end(run, outcome, &events),
         }
     }
@@ -83,7 +86,7 @@ fn attempts(run: &Run) -> Result<u8, Refused> {
 type Outcome = Result<Option<Exit>, Error>;
 
 /// One try; `None` when there was nothing to run.
-fn attempt_once(run: &Run, events: &Events) -> Result<Outcome, Refused> {
+fn attempt_once(run: &Run, prepared: Option<Prepared>, events: &Events) -> Result<Outcome, Refused> {
     let loaded = load::bound(&run.choice)?;
     let sources = loaded.sources;
     let Some(policy) = loaded.policy.filter(|_| !any_error(&loaded.diagnostics)) else {
@@ -109,6 +112,7 @@ fn attempt_once(run: &Run, events: &Events) -> Result<Outcome, Refused> {
             EngineName::Native => Engine::Native,
             EngineName::Bwrap => Engine::Bwrap,
         },
+        prepared,
         command: run.command.clone(),
         environment: environment(&policy),
         set: policy.set.keys().map(Into::into).collect(),

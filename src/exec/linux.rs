@@ -1,10 +1,12 @@
 //! Running a command on Linux, by our own mounts (`native`) or by bubblewrap.
 //!
 //! ```text
-//! supervisor (host)   signals, wall clock, proxy
-//!  └ pid 1            id maps, mounts, loopback, listener → supervisor; then reaps
+//! supervisor (host)   policy → plan; signals, wall clock, proxy
+//!  └ pid 1            id maps, loopback, `/proc`, `/dev`; ← plan: mounts, listener → supervisor; then reaps
 //!     └ the command   no capabilities, no_new_privs, Landlock, seccomp, exec
 //! ```
+//!
+//! The native engine's processes are made first, and prepare what no plan changes while the policy is still compiled.
 
 // The clippy bans on `std::fs` and `process::Command` keep other rooms out; this is one that may.
 #![allow(clippy::disallowed_methods)]
@@ -27,6 +29,7 @@ mod network;
 mod proc;
 mod supervisor;
 mod terminal;
+mod wire;
 
 use crate::backend::bubblewrap::{Network, Plan};
 use crate::event::Sink;
@@ -36,6 +39,7 @@ pub use caller::caller;
 use command::Command;
 pub use defence::Defence;
 pub use event_file::EventFile;
+pub use native::Prepared;
 use std::collections::BTreeSet;
 use std::ffi::{CString, OsString};
 use std::io;
@@ -54,6 +58,8 @@ pub enum Engine {
 /// What to run, and how.
 pub struct Launch {
     pub engine: Engine,
+    /// For the native engine: what [`prepare`] made; without it, that is done now.
+    pub prepared: Option<Prepared>,
     /// The program and its arguments; the program is looked up on the PATH of `environment`, inside.
     pub command: Vec<OsString>,
     /// The whole environment; proxy variables are added by [`run`], which knows the listener.
@@ -121,6 +127,12 @@ pub fn first_closed(descriptors: &[i32]) -> Option<i32> {
     descriptors.iter().copied().find(|descriptor| kernel::borrow(*descriptor).is_err())
 }
 
+/// Starts a sandbox of the native engine before its plan is there, so that the kernel's part is done meanwhile. Call it
+/// before any thread exists, and before anything is opened that is not for the command. Fails only when it is used.
+pub fn prepare() -> Prepared {
+    Prepared::new(&[])
+}
+
 /// Sets the sandbox up, runs the command in it, and waits for its end. Call it before any thread exists.
 ///
 /// # Errors
@@ -167,7 +179,7 @@ pub fn run_without(plan: &Plan, launch: Launch, missing: &[Defence]) -> Result<E
     let signals = supervisor::Signals::hold()
         .map_err(|errno| Error::Setup { act: "hold signals back".into(), source: errno.into() })?;
     let started = match launch.engine {
-        Engine::Native => native::start(plan, command)?,
+        Engine::Native => native::start(launch.prepared.unwrap_or_else(|| Prepared::new(missing)), plan, &command)?,
         Engine::Bwrap => bwrap::start(plan, command, std::env::var_os("PATH"))?,
     };
     let time = plan.limits.time.map(Duration::from_millis);

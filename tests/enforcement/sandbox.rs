@@ -306,6 +306,7 @@ extern "C" fn before_main() {
     let run_: Run = serde_json::from_slice(&fs::read(plan).unwrap()).unwrap();
     let launch = Launch {
         engine: if run_.bwrap { Engine::Bwrap } else { Engine::Native },
+        prepared: None,
         command: run_.command.into_iter().map(OsString::from).collect(),
         environment: run_.environment.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
         set: std::collections::BTreeSet::default(),

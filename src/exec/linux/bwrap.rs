@@ -264,7 +264,8 @@ fn become_inner(inner: OwnedFd, control: &Control) -> Result<std::convert::Infal
     drop(file);
     let inner: Inner =
         serde_json::from_slice(&text).map_err(|_| Failure::setup("understand what to run", Errno::EBADMSG))?;
-    let listener = network::set_up(inner.listen)?;
+    network::set_up()?;
+    let listener = inner.listen.then(network::listen).transpose()?;
     let step = |act: &'static str| move |errno| Failure::setup(act, errno);
     let root = mounts::open_root().map_err(step("open `/`"))?;
     // Bubblewrap follows links, and does not ask what a place is: a node replaced since it was looked at shows here,

@@ -1,10 +1,10 @@
-//! The last steps before the command: from a child of pid 1, inside the finished tree, to exec.
+//! The last steps before the command: from a child of pid 1 to exec, inside the finished tree.
 //!
 //! Runs in a process with one thread; nothing here may panic, and every step that fails is the end.
 
 use super::control::{Control, Failure, Report, Stage};
 use super::defence::Defence;
-use super::{kernel, landlock};
+use super::{kernel, landlock, wire};
 use crate::backend::bubblewrap::seccomp::{self, Architecture};
 use crate::backend::bubblewrap::{Landlock, Limits};
 use nix::errno::Errno;
@@ -48,14 +48,42 @@ pub const ARCHITECTURE: Option<Architecture> = if cfg!(target_arch = "x86_64") {
     None
 };
 
-/// Becomes the command, or says why not and ends.
+/// Becomes the command, or says why not and ends. For a process that was started inside the finished tree.
 pub fn start(command: &Command, control: &Control) -> ! {
-    let Err(failure) = prepare(command).and_then(|()| run(command));
+    let failure = match prepare(command).and_then(|filter| confine(command, &filter)) {
+        Ok(()) => run(command),
+        Err(failure) => failure,
+    };
+    end(control, failure)
+}
+
+/// The same for a process that is started before there is a tree or a command: pid 1 hands the command over, gives it a
+/// turn once the tree is the root, and another one once nothing else is reached from there.
+pub fn await_turns(first: &Control, control: &Control) -> ! {
+    let Ok(Some(command)) = first.take_over() else { kernel::exit(125) };
+    let turn = || if first.await_turn() { Ok(()) } else { kernel::exit(125) };
+    let become_it = || {
+        let command: Command =
+            wire::read(&command).ok_or_else(|| Failure::setup("understand what to run", Errno::EBADMSG))?;
+        let filter = prepare(&command)?;
+        turn()?;
+        confine(&command, &filter)?;
+        turn()?;
+        Ok(run(&command))
+    };
+    let failure = match become_it() {
+        Ok(failure) | Err(failure) => failure,
+    };
+    end(control, failure)
+}
+
+fn end(control: &Control, failure: Failure) -> ! {
     let _ = control.report(&Report::Failed(failure));
     kernel::exit(125)
 }
 
-fn prepare(command: &Command) -> Result<(), Failure> {
+/// What needs no tree. Returns the filter.
+fn prepare(command: &Command) -> Result<Vec<seccomp::Instruction>, Failure> {
     let step = |act: &'static str| move |errno| Failure::setup(act, errno);
     let architecture =
         ARCHITECTURE.ok_or_else(|| Failure::setup("filter system calls on this machine", Errno::ENOTSUP))?;
@@ -76,6 +104,12 @@ fn prepare(command: &Command) -> Result<(), Failure> {
         }
     }
     limit(command)?;
+    Ok(filter)
+}
+
+/// What stands in the finished tree.
+fn confine(command: &Command, filter: &[seccomp::Instruction]) -> Result<(), Failure> {
+    let step = |act: &'static str| move |errno| Failure::setup(act, errno);
     let mut passed = vec![0, 1, 2];
     passed.extend(&command.keep);
     let ruleset = command.landlock.as_ref().map(|plan| landlock::prepare(plan, &passed)).transpose()?;
@@ -96,7 +130,7 @@ fn prepare(command: &Command) -> Result<(), Failure> {
         kernel::landlock_restrict(ruleset.as_fd()).map_err(step("put Landlock in force"))?;
     }
     if command.has(&Defence::SystemCalls) {
-        kernel::load_filter(&filter).map_err(step("load the system call filter"))?;
+        kernel::load_filter(filter).map_err(step("load the system call filter"))?;
     }
     Ok(())
 }
@@ -137,14 +171,14 @@ fn limit(command: &Command) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Finds the program on the command's own PATH, as execvp(3) does.
-fn run(command: &Command) -> Result<std::convert::Infallible, Failure> {
-    let Some(name) = command.arguments.first() else { return Err(Failure::setup("run nothing", Errno::EINVAL)) };
+/// Finds the program on the command's own PATH, as execvp(3) does. Returns only if it cannot be run.
+fn run(command: &Command) -> Failure {
+    let Some(name) = command.arguments.first() else { return Failure::setup("run nothing", Errno::EINVAL) };
     let failed =
         |errno: Errno| Failure { stage: Stage::Start, act: name.to_string_lossy().into_owned(), errno: errno as i32 };
     let environment = pointers(&command.environment);
     if name.to_bytes().contains(&b'/') {
-        return Err(failed(attempt(name, command, &environment)));
+        return failed(attempt(name, command, &environment));
     }
     let path = command.environment.iter().find_map(|entry| entry.to_bytes().strip_prefix(b"PATH="));
     let mut refused = None;
@@ -156,10 +190,10 @@ fn run(command: &Command) -> Result<std::convert::Infallible, Failure> {
         match attempt(&program, command, &environment) {
             Errno::EACCES => refused = Some(Errno::EACCES),
             Errno::ENOENT | Errno::ENOTDIR | Errno::ESTALE | Errno::ENODEV | Errno::ETIMEDOUT => (),
-            errno => return Err(failed(errno)),
+            errno => return failed(errno),
         }
     }
-    Err(failed(refused.unwrap_or(Errno::ENOENT)))
+    failed(refused.unwrap_or(Errno::ENOENT))
 }
 
 fn attempt(program: &CStr, command: &Command, environment: &[*const libc::c_char]) -> Errno {

@@ -1,4 +1,5 @@
-//! What the supervisor and pid 1 say to each other, over one `SOCK_SEQPACKET` pair: a message a packet, in order.
+//! What the supervisor, pid 1 and the process that becomes the command say to each other, over `SOCK_SEQPACKET` pairs: a
+//! message a packet, in order; a longer text as its length and as many packets as it takes.
 //!
 //! pid 1 is ours, but from the exec on it shares a namespace with the command: nothing received is trusted beyond
 //! its own few values.
@@ -54,6 +55,9 @@ pub struct Control(OwnedFd);
 
 /// More than any path the kernel takes.
 const LONGEST: usize = 8192;
+
+/// Well below what a socket holds, so that one end writes while the other reads.
+const CHUNK: usize = 32 * 1024;
 
 impl Control {
     pub fn pair() -> Result<(Control, Control), Errno> {
@@ -128,6 +132,59 @@ impl Control {
         }))
     }
 
+    /// Sends a value of any size; waits while the other end does not read.
+    pub fn hand_over(&self, text: &[u8]) -> Result<(), Errno> {
+        self.send_uninterrupted(&text.len().to_ne_bytes())?;
+        text.chunks(CHUNK).try_for_each(|part| self.send_uninterrupted(part))
+    }
+
+    /// Waits for what [`Control::hand_over`] sends; `None` when the other end is closed.
+    pub fn take_over(&self) -> Result<Option<Vec<u8>>, Errno> {
+        let mut length = [0; size_of::<usize>()];
+        match self.wait(&mut length)? {
+            0 => return Ok(None),
+            got if got != length.len() => return Err(Errno::EBADMSG),
+            _ => (),
+        }
+        let mut text = vec![0; usize::from_ne_bytes(length)];
+        let mut filled = 0;
+        while filled < text.len() {
+            match self.wait(&mut text[filled..])? {
+                0 => return Ok(None),
+                got => filled += got,
+            }
+        }
+        Ok(Some(text))
+    }
+
+    /// To the process that becomes the command: go on.
+    pub fn give_turn(&self) -> Result<(), Errno> {
+        self.send_uninterrupted(&[1])
+    }
+
+    /// In that process: waits for its turn. Whether there will be one: not when pid 1 is gone.
+    pub fn await_turn(&self) -> bool {
+        self.wait(&mut [0]) == Ok(1)
+    }
+
+    fn send_uninterrupted(&self, packet: &[u8]) -> Result<(), Errno> {
+        loop {
+            match self.send(packet, None) {
+                Err(Errno::EINTR) => (),
+                sent => return sent,
+            }
+        }
+    }
+
+    fn wait(&self, packet: &mut [u8]) -> Result<usize, Errno> {
+        loop {
+            match nix::sys::socket::recv(self.0.as_raw_fd(), packet, MsgFlags::empty()) {
+                Err(Errno::EINTR) => (),
+                got => return got,
+            }
+        }
+    }
+
     /// To pid 1: pass this signal to the command.
     pub fn forward(&self, signal: i32) -> Result<(), Errno> {
         self.send(&signal.to_ne_bytes(), None)
@@ -186,6 +243,23 @@ mod tests {
         drop(theirs);
         assert!(matches!(ours.receive(MsgFlags::empty()).unwrap(), Some(Report::Ready(Some(_)))));
         assert!(ours.receive(MsgFlags::empty()).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_long_text_arrives_whole_and_what_is_cut_off_does_not() {
+        let text: Vec<u8> = (0..1_000_000u32).map(|number| number.to_ne_bytes()[0]).collect();
+        for text in [&text[..], b"", b"short", &text[..CHUNK], &text[..=CHUNK]] {
+            let (ours, theirs) = Control::pair().unwrap();
+            std::thread::scope(|scope| {
+                scope.spawn(|| ours.hand_over(text).unwrap());
+                assert_eq!(theirs.take_over().unwrap().unwrap(), text);
+            });
+        }
+        let (ours, theirs) = Control::pair().unwrap();
+        ours.send(&10usize.to_ne_bytes(), None).unwrap();
+        ours.send(b"half", None).unwrap();
+        drop(ours);
+        assert_eq!(theirs.take_over().unwrap(), None);
     }
 
     #[test]

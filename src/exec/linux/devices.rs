@@ -2,7 +2,7 @@
 
 use super::control::Failure;
 use super::kernel::{self, NOEXEC, NOSUID};
-use super::mounts::{Shape, make, open};
+use super::mounts::{Shape, make, memory, open};
 use nix::errno::Errno;
 use nix::sys::stat::{SFlag, fstat};
 use std::ffi::{CStr, CString};
@@ -17,10 +17,13 @@ pub const LINKS: [(&CStr, &CStr); 5] = [
     (c"ptmx", c"pts/ptmx"),
 ];
 
-/// Copies of the host's nodes of these names.
-pub fn sources(host: BorrowedFd<'_>, nodes: &[String]) -> Result<Vec<(String, OwnedFd)>, Failure> {
-    let mut sources = Vec::with_capacity(nodes.len());
+/// Mounts a tmpfs on `place`, and puts copies of the host's nodes of these names, a devpts and the links into it.
+pub fn mount(host: BorrowedFd<'_>, nodes: &[impl AsRef<str>], place: &OwnedFd) -> Result<OwnedFd, Failure> {
+    let dev =
+        memory(c"0755", NOSUID | NOEXEC, None).map_err(|errno| Failure::setup("make a tmpfs for `/dev`", errno))?;
+    kernel::attach(dev.as_fd(), place.as_fd()).map_err(|errno| Failure::setup("mount on `/dev`", errno))?;
     for name in nodes {
+        let name = name.as_ref();
         let failed = |errno| Failure::setup(format!("take `/dev/{name}` from the host"), errno);
         let node = open(host, format!("/dev/{name}").as_bytes()).map_err(failed)?;
         let seen = fstat(&node).map_err(failed)?;
@@ -30,27 +33,19 @@ pub fn sources(host: BorrowedFd<'_>, nodes: &[String]) -> Result<Vec<(String, Ow
         }
         let copy = kernel::copy_tree(node.as_fd(), c"", false).map_err(failed)?;
         kernel::restrict_mount(copy.as_fd(), NOSUID | NOEXEC, false).map_err(failed)?;
-        sources.push((name.clone(), copy));
-    }
-    Ok(sources)
-}
-
-/// Puts them, a devpts and the links into the tmpfs at `dev`.
-pub fn furnish(dev: BorrowedFd<'_>, nodes: Vec<(String, OwnedFd)>) -> Result<(), Failure> {
-    for (name, node) in nodes {
         let failed = |errno| Failure::setup(format!("make `/dev/{name}`"), errno);
-        let entry = CString::new(name.as_str()).map_err(|_| failed(Errno::EINVAL))?;
-        make(dev, &entry, Shape::File).map_err(failed)?;
-        let place = open(dev, name.as_bytes()).map_err(failed)?;
-        kernel::attach(node.as_fd(), place.as_fd()).map_err(failed)?;
+        let entry = CString::new(name).map_err(|_| failed(Errno::EINVAL))?;
+        make(&dev, &entry, Shape::File).map_err(failed)?;
+        let place = open(dev.as_fd(), name.as_bytes()).map_err(failed)?;
+        kernel::attach(copy.as_fd(), place.as_fd()).map_err(failed)?;
     }
-    make(dev, c"pts", Shape::Directory).map_err(|errno| Failure::setup("make `/dev/pts`", errno))?;
-    terminals(dev, b"pts")?;
+    make(&dev, c"pts", Shape::Directory).map_err(|errno| Failure::setup("make `/dev/pts`", errno))?;
+    terminals(dev.as_fd(), b"pts")?;
     for (name, target) in LINKS {
-        nix::unistd::symlinkat(target, dev, name)
+        nix::unistd::symlinkat(target, &dev, name)
             .map_err(|errno| Failure::setup(format!("make `/dev/{}`", name.to_string_lossy()), errno))?;
     }
-    Ok(())
+    Ok(dev)
 }
 
 /// Mounts a devpts of the run's own.

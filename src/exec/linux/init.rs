@@ -13,24 +13,42 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::Pid;
 use std::os::fd::{AsFd, OwnedFd};
 
-/// Tells that the sandbox stands, starts the command, and stays until it ends.
+/// What pid 1 is before it has a child; a child is all of that too.
+pub fn settle(missing: &[Defence]) -> Result<(), Failure> {
+    sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), None)
+        .map_err(|errno| Failure::setup("block signals", errno))?;
+    // The command may share our user id: it must not look into this process, which began as a copy of the supervisor.
+    if !missing.contains(&Defence::ClosedPid1) {
+        nix::sys::prctl::set_dumpable(false).map_err(|errno| Failure::setup("protect pid 1", errno))?;
+    }
+    if !missing.contains(&Defence::NoPrivileges) {
+        kernel::drop_bounding_set().map_err(|errno| Failure::setup("drop capabilities", errno))?;
+    }
+    Ok(())
+}
+
+/// Tells that the sandbox stands.
+pub fn ready(control: &Control, listener: Option<OwnedFd>) -> Result<(), Failure> {
+    control.report(&Report::Ready(listener)).map_err(|errno| Failure::setup("speak to the supervisor", errno))
+}
+
+/// In the finished tree: tells that it stands, starts the command, and stays until it ends.
 pub fn run(
     control: &Control,
     command: Command,
     listener: Option<OwnedFd>,
 ) -> Result<std::convert::Infallible, Failure> {
-    sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), None)
-        .map_err(|errno| Failure::setup("block signals", errno))?;
-    // From here on the command may share our user id: it must not look into this process, which began as a copy of
-    // the supervisor.
-    if command.has(&Defence::ClosedPid1) {
-        nix::sys::prctl::set_dumpable(false).map_err(|errno| Failure::setup("protect pid 1", errno))?;
-    }
-    control.report(&Report::Ready(listener)).map_err(|errno| Failure::setup("speak to the supervisor", errno))?;
+    settle(&command.missing)?;
+    ready(control, listener)?;
     let Some(child) = kernel::fork().map_err(|errno| Failure::setup("fork", errno))? else {
         command::start(&command, control)
     };
     drop(command);
+    attend(control, child)
+}
+
+/// Stays until the command, which is this child, ends.
+pub fn attend(control: &Control, child: Pid) -> Result<std::convert::Infallible, Failure> {
     kernel::close_all_but(control.as_fd()).map_err(|errno| Failure::setup("close descriptors", errno))?;
     kernel::drop_capabilities().map_err(|errno| Failure::setup("drop capabilities", errno))?;
     let mut mask = SigSet::empty();

@@ -156,22 +156,25 @@ pub fn new_filesystem(kind: &CStr, options: &[(&CStr, &CStr)], flags: &[&CStr], 
     descriptor(unsafe { libc::syscall(libc::SYS_fsmount, context.as_raw_fd(), CLOEXEC, set) })
 }
 
-/// Makes the current directory the root, and stacks the old root on top of it.
+/// Makes the current directory the root, for every process of this mount namespace whose root it was, and mounts the
+/// old root on `old`; on `.`, that is on top of the new one.
 #[allow(unsafe_code)]
-pub fn pivot_root_here() -> Result<(), Errno> {
-    // SAFETY: both paths are static C strings.
-    checked(unsafe { libc::syscall(libc::SYS_pivot_root, c".".as_ptr(), c".".as_ptr()) }).map(drop)
+pub fn pivot_root_here(old: &CStr) -> Result<(), Errno> {
+    // SAFETY: both paths are valid C strings.
+    checked(unsafe { libc::syscall(libc::SYS_pivot_root, c".".as_ptr(), old.as_ptr()) }).map(drop)
 }
 
-/// Empties every capability set, the bounding and ambient ones included, and locks the securebits, so that no later
-/// exec, whatever the file or the user id, gives one back (capabilities(7)).
+/// Moves this process into new namespaces.
 #[allow(unsafe_code)]
-pub fn drop_capabilities() -> Result<(), Errno> {
-    const VERSION_3: u32 = 0x2008_0522;
-    const NOROOT: libc::c_ulong = 0b11;
-    const NO_SETUID_FIXUP: libc::c_ulong = 0b11 << 2;
-    const KEEP_CAPS_LOCKED: libc::c_ulong = 1 << 5;
-    const NO_AMBIENT_RAISE: libc::c_ulong = 0b11 << 6;
+pub fn unshare(flags: i32) -> Result<(), Errno> {
+    // SAFETY: takes an integer only; none of the flags that share memory or descriptors with a thread is ever passed.
+    checked(libc::c_long::from(unsafe { libc::unshare(flags) })).map(drop)
+}
+
+/// Empties the bounding set: nothing that this process or a child of it will execute gives a capability
+/// (capabilities(7)). What it has itself stays.
+#[allow(unsafe_code)]
+pub fn drop_bounding_set() -> Result<(), Errno> {
     for capability in 0..64 as libc::c_ulong {
         // SAFETY: takes integers only.
         match checked(libc::c_long::from(unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) })) {
@@ -181,6 +184,18 @@ pub fn drop_capabilities() -> Result<(), Errno> {
             Err(errno) => return Err(errno),
         }
     }
+    Ok(())
+}
+
+/// Empties every other capability set, the ambient one included, and locks the securebits, so that no later exec, whatever
+/// the file or the user id, gives one back (capabilities(7)).
+#[allow(unsafe_code)]
+pub fn drop_capabilities() -> Result<(), Errno> {
+    const VERSION_3: u32 = 0x2008_0522;
+    const NOROOT: libc::c_ulong = 0b11;
+    const NO_SETUID_FIXUP: libc::c_ulong = 0b11 << 2;
+    const KEEP_CAPS_LOCKED: libc::c_ulong = 1 << 5;
+    const NO_AMBIENT_RAISE: libc::c_ulong = 0b11 << 6;
     // SAFETY: takes integers only.
     checked(libc::c_long::from(unsafe {
         libc::prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_CLEAR_ALL as libc::c_ulong, 0, 0, 0)

@@ -4,17 +4,18 @@
 //! The plan says what and in which order; nothing is decided here.
 
 mod masks;
+mod stage;
 mod table;
 
 pub use masks::Masks;
+pub use stage::Stage;
 pub use table::{Place, check_places, forbid_running, places};
 
-use super::command::Command;
 use super::control::Failure;
 use super::defence::Defence;
+use super::devices;
 use super::kernel::{self, NODEV, NOEXEC, NOSUID, RDONLY};
-use super::{devices, proc};
-use crate::backend::bubblewrap::{Mount, Plan, Root};
+use crate::backend::bubblewrap::{DEVICES, Mount, Plan, Root};
 use crate::ir::{Node, NodeKind};
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat, openat2};
@@ -30,7 +31,7 @@ pub struct Tree {
     own: BTreeSet<u64>,
     /// Mounts that become read-only once everything stands.
     unsealed: Vec<OwnedFd>,
-    masks: Masks,
+    stage: Stage,
     how: How,
 }
 
@@ -42,17 +43,15 @@ struct How {
     /// What every mount of the host's gets.
     flags: u64,
     same_node: bool,
-    proc_covers: bool,
 }
 
 impl How {
-    fn new(command: &Command) -> How {
-        let flag = |defence, flag| if command.has(&defence) { flag } else { 0 };
+    fn new(plan: &Plan, missing: &[Defence]) -> How {
+        let flag = |defence, flag| if missing.contains(&defence) { 0 } else { flag };
         How {
-            size: command.limits.memory,
+            size: plan.limits.memory,
             flags: flag(Defence::NoDevices, NODEV) | flag(Defence::NoSetuid, NOSUID),
-            same_node: command.has(&Defence::SameNode),
-            proc_covers: command.has(&Defence::ProcCovers),
+            same_node: !missing.contains(&Defence::SameNode),
         }
     }
 
@@ -72,90 +71,78 @@ pub enum Shape {
     File,
 }
 
-/// Builds the plan's tree and makes it this process's root. The process has a mount namespace of its own.
-pub fn enter(plan: &Plan, command: &Command) -> Result<(), Failure> {
-    let how = How::new(command);
-    let host = open_root().map_err(|errno| Failure::setup("open `/`", errno))?;
-    kernel::make_private(host.as_fd()).map_err(|errno| match errno {
-        Errno::ENOSYS => Failure::setup("set mount attributes (Linux 5.12 or newer is needed)", errno),
-        errno => Failure::setup("make the mounts private", errno),
-    })?;
-    let mut tree = Tree::new(host.as_fd(), plan.root, how)?;
+/// Builds the plan's tree and makes it the root of this process and of those it has started, which is when `entered` is
+/// called; afterwards nothing but the tree can be reached.
+///
+/// The mounts of the host's are those that there were when this process got its mount namespace; what the host mounts or
+/// unmounts until now is followed where its mounts are shared, which is where a system wants that to be so. Where it is
+/// not, a place that a rule names has another node here than `bind` saw, and is refused as one that was replaced; and
+/// anywhere else, the sandbox shows what stood there when the run began.
+pub fn enter(stage: Stage, plan: &Plan, missing: &[Defence], entered: impl FnOnce()) -> Result<(), Failure> {
+    let how = How::new(plan, missing);
+    kernel::make_private(stage.host.as_fd()).map_err(|errno| Failure::setup("make the mounts private", errno))?;
+    let mut tree = Tree::new(stage, plan.root, how)?;
     for (at, mount) in plan.mounts.iter().enumerate() {
         // What is mounted goes to the new tree alone: seen from `host`, the host's stays as it was.
-        let source = source(host.as_fd(), mount, how)?;
-        tree.carry_out(mount, source, &plan.mounts[at + 1..])?;
+        tree.carry_out(mount, &plan.mounts[at + 1..])?;
     }
-    tree.enter()
+    tree.enter(entered)
 }
 
-/// What an operation takes from the host.
-enum Source {
-    Nothing,
-    Tree(OwnedFd, FileStat),
-    Devices(Vec<(String, OwnedFd)>),
-}
-
-fn source(host: BorrowedFd<'_>, mount: &Mount, how: How) -> Result<Source, Failure> {
-    match mount {
-        Mount::Bind { path, node, write, exec } => {
-            let failed = |errno| match errno {
-                // Gone, or a link or another thing than a directory on the way, since it was looked at.
-                Errno::ENOENT | Errno::ELOOP | Errno::ENOTDIR => Failure::changed(path),
-                errno => Failure::setup(format!("open {}", quoted(path)), errno),
-            };
-            let place = how.open(host, path).map_err(failed)?;
-            let seen = fstat(&place).map_err(failed)?;
-            if how.same_node && !same_node(&seen, node) {
-                return Err(Failure::changed(path));
-            }
-            let copy = kernel::copy_tree(place.as_fd(), c"", true)
-                .map_err(|errno| Failure::setup(format!("copy the mounts at {}", quoted(path)), errno))?;
-            let mut flags = how.flags;
-            if !write {
-                flags |= RDONLY;
-            }
-            if !exec {
-                flags |= NOEXEC;
-            }
-            kernel::restrict_mount(copy.as_fd(), flags, true)
-                .map_err(|errno| Failure::setup(format!("restrict the mounts at {}", quoted(path)), errno))?;
-            Ok(Source::Tree(copy, seen))
-        }
-        Mount::Devices { nodes } => Ok(Source::Devices(devices::sources(host, nodes)?)),
-        _ => Ok(Source::Nothing),
+/// A copy of the host's mounts at a place, restricted, and what stands there.
+fn source(
+    host: BorrowedFd<'_>,
+    path: &[u8],
+    node: &Node,
+    flags: u64,
+    how: How,
+) -> Result<(OwnedFd, FileStat), Failure> {
+    let failed = |errno| match errno {
+        // Gone, or a link or another thing than a directory on the way, since it was looked at.
+        Errno::ENOENT | Errno::ELOOP | Errno::ENOTDIR => Failure::changed(path),
+        errno => at("open", path, errno),
+    };
+    let place = how.open(host, path).map_err(failed)?;
+    let seen = fstat(&place).map_err(failed)?;
+    if how.same_node && !same_node(&seen, node) {
+        return Err(Failure::changed(path));
     }
+    let copy = kernel::copy_tree(place.as_fd(), c"", true).map_err(|errno| at("copy the mounts at", path, errno))?;
+    kernel::restrict_mount(copy.as_fd(), how.flags | flags, true)
+        .map_err(|errno| at("restrict the mounts at", path, errno))?;
+    Ok((copy, seen))
 }
 
 impl Tree {
-    fn new(host: BorrowedFd<'_>, root: Root, how: How) -> Result<Tree, Failure> {
+    fn new(stage: Stage, root: Root, how: How) -> Result<Tree, Failure> {
         let mut own = BTreeSet::new();
         let mut unsealed = Vec::new();
-        let stage = |errno| Failure::setup("make the sandbox's root", errno);
+        let failed = |errno| Failure::setup("make the sandbox's root", errno);
         let root = match root {
             Root::Host { exec } => {
-                let copy = kernel::copy_tree(host, c"", true).map_err(stage)?;
+                let copy = kernel::copy_tree(stage.host.as_fd(), c"", true).map_err(failed)?;
                 let flags = RDONLY | how.flags | if exec { 0 } else { NOEXEC };
-                kernel::restrict_mount(copy.as_fd(), flags, true).map_err(stage)?;
+                kernel::restrict_mount(copy.as_fd(), flags, true).map_err(failed)?;
                 copy
             }
             Root::Empty { listable } => {
                 let mode = if listable { c"0555" } else { c"0111" };
-                let root = memory(mode, NOSUID | NODEV | NOEXEC, None).map_err(stage)?;
-                own.insert(fstat(&root).map_err(stage)?.st_dev);
-                unsealed.push(root.try_clone().map_err(|_| stage(Errno::EMFILE))?);
+                let root = memory(mode, NOSUID | NODEV | NOEXEC, None).map_err(failed)?;
+                own.insert(fstat(&root).map_err(failed)?.st_dev);
+                unsealed.push(root.try_clone().map_err(|_| failed(Errno::EMFILE))?);
                 root
             }
         };
-        // On top of the host's root, where only descriptors lead.
-        kernel::attach(root.as_fd(), host).map_err(stage)?;
-        let masks = Masks::new(root.as_fd())?;
-        Ok(Tree { root, own, unsealed, masks, how })
+        // On top of the stage's root, where only descriptors lead.
+        kernel::attach(root.as_fd(), stage.place.as_fd()).map_err(failed)?;
+        Ok(Tree { root, own, unsealed, stage, how })
     }
 
-    fn carry_out(&mut self, mount: &Mount, source: Source, later: &[Mount]) -> Result<(), Failure> {
-        match (mount, source) {
-            (Mount::Bind { path, .. }, Source::Tree(copy, seen)) => {
+    fn carry_out(&mut self, mount: &Mount, later: &[Mount]) -> Result<(), Failure> {
+        match mount {
+            Mount::Bind { path, node, write, exec } => {
+                let flags = if *write { 0 } else { RDONLY } | if *exec { 0 } else { NOEXEC };
+                let (copy, seen) = source(self.stage.host.as_fd(), path, node, flags, self.how)?;
                 let shape = shape(&seen);
                 let place = self.place(path, shape)?;
                 let there = fstat(&place).map_err(|errno| at("look at", path, errno))?;
@@ -167,7 +154,7 @@ impl Tree {
                 }
                 attach(copy.as_fd(), &place, path)
             }
-            (Mount::EmptyDirectory { path, node, listable }, _) => {
+            Mount::EmptyDirectory { path, node, listable } => {
                 let Some(place) = self.reachable(path, Shape::Directory)? else { return Ok(()) };
                 self.must_be_seen(&place, node.as_ref(), path)?;
                 if later.iter().any(|other| is_below(target(other), path)) {
@@ -179,10 +166,10 @@ impl Tree {
                     self.unsealed.push(mount);
                     Ok(())
                 } else {
-                    attach(self.masks.directory(*listable, path)?.as_fd(), &place, path)
+                    attach(self.stage.masks.directory(*listable, path)?.as_fd(), &place, path)
                 }
             }
-            (Mount::Directory { path, listable }, _) => {
+            Mount::Directory { path, listable } => {
                 let (parent, name) = self.entry(path)?;
                 let failed = |errno| at("make", path, errno);
                 match make(&parent, &name, Shape::Directory) {
@@ -194,12 +181,12 @@ impl Tree {
                 let mode = Mode::from_bits_truncate(if *listable { 0o555 } else { 0o111 });
                 fchmodat(&parent, name.as_c_str(), mode, FchmodatFlags::FollowSymlink).map_err(failed)
             }
-            (Mount::MaskFile { path, node }, _) => {
+            Mount::MaskFile { path, node } => {
                 let Some(place) = self.reachable(path, Shape::File)? else { return Ok(()) };
                 self.must_be_seen(&place, Some(node), path)?;
-                attach(self.masks.file(path)?.as_fd(), &place, path)
+                attach(self.stage.masks.file(path)?.as_fd(), &place, path)
             }
-            (Mount::Private { path, mode, exec }, _) => {
+            Mount::Private { path, mode, exec } => {
                 let flags = NOSUID | NODEV | if *exec { 0 } else { NOEXEC };
                 let place = self.place(path, Shape::Directory)?;
                 let failed = |errno| at("make a tmpfs for", path, errno);
@@ -208,7 +195,7 @@ impl Tree {
                 self.adopt(&mount, path)?;
                 attach(mount.as_fd(), &place, path)
             }
-            (Mount::File { path, text }, _) => {
+            Mount::File { path, text } => {
                 let (parent, name) = self.entry(path)?;
                 let failed = |errno| at("write", path, errno);
                 let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_CLOEXEC | OFlag::O_NOFOLLOW;
@@ -220,28 +207,29 @@ impl Tree {
                 }
                 Ok(())
             }
-            (Mount::Symlink { path, to }, _) => {
+            Mount::Symlink { path, to } => {
                 let (parent, name) = self.entry(path)?;
                 nix::unistd::symlinkat(&to[..], &parent, name.as_c_str()).map_err(|errno| at("link", path, errno))
             }
-            (Mount::Devices { .. }, Source::Devices(nodes)) => {
+            Mount::Devices { nodes } => {
                 let path = b"/dev";
                 let place = self.place(path, Shape::Directory)?;
-                let mount =
-                    memory(c"0755", NOSUID | NOEXEC, None).map_err(|errno| at("make a tmpfs for", path, errno))?;
+                let mount = if nodes[..] == DEVICES {
+                    let mount = take(&mut self.stage.devices)?;
+                    attach(mount.as_fd(), &place, path)?;
+                    mount
+                } else {
+                    devices::mount(self.stage.host.as_fd(), nodes, &place)?
+                };
                 self.adopt(&mount, path)?;
-                attach(mount.as_fd(), &place, path)?;
-                devices::furnish(mount.as_fd(), nodes)?;
                 self.unsealed.push(mount);
                 Ok(())
             }
-            (Mount::Proc, _) => {
+            Mount::Proc => {
                 let place = self.place(b"/proc", Shape::Directory)?;
-                let mount = proc::mount(place.as_fd())?;
-                if self.how.proc_covers { proc::cover(mount.as_fd(), &mut self.masks) } else { Ok(()) }
+                // Its covers go with it.
+                attach(take(&mut self.stage.proc)?.as_fd(), &place, b"/proc")
             }
-            (Mount::Bind { path, .. }, _) => Err(at("bind", path, Errno::EINVAL)),
-            (Mount::Devices { .. }, _) => Err(at("bind", b"/dev", Errno::EINVAL)),
         }
     }
 
@@ -314,15 +302,16 @@ impl Tree {
         if self.own.contains(&device) { Ok(()) } else { Err(Failure::changed(path)) }
     }
 
-    fn enter(self) -> Result<(), Failure> {
+    fn enter(self, entered: impl FnOnce()) -> Result<(), Failure> {
         for mount in &self.unsealed {
             kernel::restrict_mount(mount.as_fd(), RDONLY, false)
                 .map_err(|errno| Failure::setup("make the sandbox's own directories read-only", errno))?;
         }
-        self.masks.remove()?;
         let step = |act: &'static str| move |errno| Failure::setup(act, errno);
         nix::unistd::fchdir(&self.root).map_err(step("enter the sandbox's root"))?;
-        kernel::pivot_root_here().map_err(step("change the root"))?;
+        kernel::pivot_root_here(c".").map_err(step("change the root"))?;
+        entered();
+        // The stage, and with it the host's tree.
         nix::mount::umount2(".", nix::mount::MntFlags::MNT_DETACH).map_err(step("let go of the host's root"))?;
         nix::unistd::chdir("/").map_err(step("enter `/`"))?;
         nothing_on_top(self.root.as_fd())
@@ -361,8 +350,13 @@ pub fn make(directory: impl AsFd, name: &CStr, shape: Shape) -> Result<(), Errno
     }
 }
 
+/// What was made on the stage, which is there once.
+fn take(made: &mut Result<OwnedFd, Failure>) -> Result<OwnedFd, Failure> {
+    std::mem::replace(made, Err(Failure::setup("mount the same twice", Errno::EEXIST)))
+}
+
 /// A detached tmpfs, of so many bytes at the most.
-fn memory(mode: &CStr, flags: u64, size: Option<u64>) -> Result<OwnedFd, Errno> {
+pub fn memory(mode: &CStr, flags: u64, size: Option<u64>) -> Result<OwnedFd, Errno> {
     let size = size.and_then(|size| CString::new(size.max(4096).to_string()).ok());
     let mut options = vec![(c"mode", mode)];
     if let Some(size) = &size {

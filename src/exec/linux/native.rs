@@ -1,99 +1,169 @@
-//! The native way in: one `clone3(2)` into new namespaces, whose child maps itself, mounts, and becomes pid 1.
+//! The native way in: `clone3(2)` into new namespaces, whose child maps itself, mounts, and becomes pid 1.
+//!
+//! pid 1 is made before there is a plan, so that the kernel makes namespaces and mounts while the policy is compiled. What
+//! differs from run to run is handed over afterwards: nothing that this process knew when it was copied is used there, but
+//! who it is, and what a test takes out.
 
-use super::command::Command;
+use super::command::{self, Command};
 use super::control::{Control, Failure, Report};
 use super::defence::Defence;
+use super::mounts::{self, Stage};
 use super::supervisor::{self, Started};
-use super::{Error, init, kernel, mounts, network};
+use super::{Error, init, kernel, network, wire};
 use crate::backend::bubblewrap::{Network, Plan};
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, open};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
 use nix::sys::stat::{Mode, umask};
+use std::convert::Infallible;
 use std::os::fd::AsFd;
 
 /// What the sandbox has of its own.
-pub const NAMESPACES: i32 = libc::CLONE_NEWUSER
-    | libc::CLONE_NEWNS
-    | libc::CLONE_NEWPID
-    | libc::CLONE_NEWNET
-    | libc::CLONE_NEWIPC
-    | libc::CLONE_NEWUTS
-    | libc::CLONE_NEWCGROUP;
+pub const NAMESPACES: i32 = FIRST | LATER;
 
-/// Starts setting up; what fails inside is told over the control socket.
-pub fn start(plan: &Plan, command: Command) -> Result<Started, Error> {
-    let setup = |act: &str, errno: Errno| Error::Setup { act: act.into(), source: errno.into() };
-    let (ours, theirs) = Control::pair().map_err(|errno| setup("make a control socket", errno))?;
+/// Those that a process can only be born into.
+const FIRST: i32 = libc::CLONE_NEWUSER | libc::CLONE_NEWPID;
+
+/// Those that it moves to by itself, while its parent goes on: to make them takes a while.
+const LATER: i32 =
+    libc::CLONE_NEWNS | libc::CLONE_NEWNET | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS | libc::CLONE_NEWCGROUP;
+
+/// A sandbox without a plan: its first process, which waits for one, in namespaces of its own. Dropped, it is gone.
+pub struct Prepared {
+    /// That it could not be made is told when it is used, if it is: what is wrong with a policy is told first.
+    started: Option<Result<Started, Error>>,
+}
+
+impl Prepared {
+    /// Makes one. Call it before any thread exists, and before anything is opened that is the supervisor's alone.
+    pub fn new(missing: &[Defence]) -> Prepared {
+        Prepared { started: Some(begin(missing)) }
+    }
+}
+
+impl Drop for Prepared {
+    fn drop(&mut self) {
+        if let Some(Ok(started)) = &self.started {
+            let _ = kernel::send_signal(started.pidfd.as_fd(), Signal::SIGKILL as i32);
+            let _ = nix::sys::wait::waitpid(started.pid, None);
+        }
+    }
+}
+
+fn begin(missing: &[Defence]) -> Result<Started, Error> {
+    let (ours, theirs) =
+        Control::pair().map_err(|errno| Error::Setup { act: "make a control socket".into(), source: errno.into() })?;
     let ids = (nix::unistd::geteuid().as_raw(), nix::unistd::getegid().as_raw());
-    let missing = [
-        (Defence::ProcessNamespace, libc::CLONE_NEWPID),
-        (Defence::NetworkNamespace, libc::CLONE_NEWNET),
-        (Defence::IpcNamespace, libc::CLONE_NEWIPC),
-    ];
-    let missing = missing.iter().filter(|(defence, _)| !command.has(defence)).fold(0, |flags, (_, flag)| flags | flag);
-    let cloned = kernel::clone(u64::from((NAMESPACES & !missing).cast_unsigned())).map_err(|errno| {
-        let why = match errno {
-            Errno::ENOSYS => "make namespaces (`clone3` is not there, or closed by an outer sandbox)",
-            Errno::EINVAL => "make namespaces (this kernel lacks one of: user, mount, pid, net, ipc, uts, cgroup)",
-            Errno::EPERM => "make namespaces without privilege (see `srt doctor`)",
-            Errno::ENOSPC | Errno::EUSERS => "make another namespace (see `user.max_user_namespaces`)",
-            _ => "make namespaces",
-        };
-        setup(why, errno)
-    })?;
-    match cloned {
-        kernel::Cloned::Parent(pid, pidfd) => Ok(Started {
+    let flags = u64::from(without(FIRST, missing).cast_unsigned());
+    match kernel::clone(flags) {
+        Ok(kernel::Cloned::Parent(pid, pidfd)) => Ok(Started {
             pid,
             pidfd,
             control: ours,
             ending: Signal::SIGKILL,
             silence: "go on: the sandbox's first process is gone",
         }),
-        kernel::Cloned::Child => {
+        Ok(kernel::Cloned::Child) => {
             drop(ours);
-            inside(plan, command, ids, &theirs)
+            first(&theirs, ids, missing)
         }
+        Err(errno) => Err(Error::Setup { act: cannot_make_namespaces(errno).into(), source: errno.into() }),
+    }
+}
+
+/// Hands the plan and the command over; what fails inside, or has failed by now, is told over the control socket.
+pub fn start(mut prepared: Prepared, plan: &Plan, command: &Command) -> Result<Started, Error> {
+    let failed = |source| Error::Setup { act: "hand the plan over".into(), source };
+    let started = prepared.started.take().unwrap_or_else(|| Err(failed(std::io::ErrorKind::NotFound.into())))?;
+    let texts = wire::write(command).and_then(|command| Ok([command, wire::write(plan)?])).map_err(failed)?;
+    for text in texts {
+        match started.control.hand_over(&text) {
+            // It has ended, and said why.
+            Ok(()) | Err(Errno::EPIPE | Errno::ECONNRESET) => (),
+            Err(errno) => return Err(failed(errno.into())),
+        }
+    }
+    Ok(started)
+}
+
+/// These namespaces, less what a test takes out.
+fn without(flags: i32, missing: &[Defence]) -> i32 {
+    let of = [
+        (Defence::ProcessNamespace, libc::CLONE_NEWPID),
+        (Defence::NetworkNamespace, libc::CLONE_NEWNET),
+        (Defence::IpcNamespace, libc::CLONE_NEWIPC),
+    ];
+    let missing = of.iter().filter(|(defence, _)| missing.contains(defence)).fold(0, |flags, (_, flag)| flags | flag);
+    flags & !missing
+}
+
+fn cannot_make_namespaces(errno: Errno) -> &'static str {
+    match errno {
+        Errno::ENOSYS => "make namespaces (`clone3` is not there, or closed by an outer sandbox)",
+        Errno::EINVAL => "make namespaces (this kernel lacks one of: user, mount, pid, net, ipc, uts, cgroup)",
+        Errno::EPERM => "make namespaces without privilege (see `srt doctor`)",
+        Errno::ENOSPC | Errno::EUSERS => "make another namespace (see `user.max_user_namespaces`)",
+        _ => "make namespaces",
     }
 }
 
 /// pid 1. Never returns, and never unwinds into the copy of the parent's stack it stands on.
-fn inside(plan: &Plan, command: Command, ids: (u32, u32), control: &Control) -> ! {
-    let set_up = || {
-        let failure = match prepare(plan, &command, ids, control) {
-            Ok(listener) => {
-                let Err(failure) = init::run(control, command, listener);
-                failure
-            }
-            Err(failure) => failure,
-        };
+fn first(control: &Control, ids: (u32, u32), missing: &[Defence]) -> ! {
+    let live = || {
+        let Err(failure) = prepare(control, ids, missing);
         let _ = control.report(&Report::Failed(failure));
     };
-    let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(set_up));
+    let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(live));
     kernel::exit(125)
 }
 
-fn prepare(
-    plan: &Plan,
-    command: &Command,
-    (uid, gid): (u32, u32),
-    control: &Control,
-) -> Result<Option<std::os::fd::OwnedFd>, Failure> {
+fn prepare(control: &Control, (uid, gid): (u32, u32), missing: &[Defence]) -> Result<Infallible, Failure> {
     nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)
         .map_err(|errno| Failure::setup("tie the sandbox to its supervisor", errno))?;
     // Whoever died before that line has closed the other end.
     let mut gone = [PollFd::new(control.as_fd(), PollFlags::POLLHUP)];
-    if poll(&mut gone, PollTimeout::ZERO).is_ok_and(|ready| ready > 0) {
+    if poll(&mut gone, PollTimeout::ZERO).is_ok_and(|ready| ready > 0) && gone[0].any() != Some(false) {
         kernel::exit(125);
     }
+    kernel::unshare(without(LATER, missing)).map_err(|errno| Failure::setup(cannot_make_namespaces(errno), errno))?;
     map_ids(uid, gid)?;
     umask(Mode::empty());
+    init::settle(missing)?;
+    nix::unistd::chdir("/").map_err(|errno| Failure::setup("enter `/`", errno))?;
+    // The process that becomes the command, also made while there is time. It holds all that the caller has passed until
+    // the command says what of it is to be kept.
+    let (ours, theirs) = Control::pair().map_err(|errno| Failure::setup("make a control socket", errno))?;
+    let Some(child) = kernel::fork().map_err(|errno| Failure::setup("fork", errno))? else {
+        drop(ours);
+        command::await_turns(&theirs, control)
+    };
+    drop(theirs);
     raise_open_files()?;
-    let listener =
-        if command.has(&Defence::NetworkNamespace) { network::set_up(plan.network == Network::Proxy)? } else { None };
-    mounts::enter(plan, command)?;
-    Ok(listener)
+    let own_network = !missing.contains(&Defence::NetworkNamespace);
+    if own_network {
+        network::set_up()?;
+    }
+    let stage = Stage::new(missing)?;
+
+    let received = || match control.take_over() {
+        Ok(Some(text)) => Ok(text),
+        // The supervisor is gone, or has changed its mind.
+        Ok(None) => kernel::exit(125),
+        Err(errno) => Err(Failure::setup("receive the plan", errno)),
+    };
+    let turn = |given: Result<(), Errno>| given.map_err(|errno| Failure::setup("start the command", errno));
+    turn(ours.hand_over(&received()?))?;
+    let plan: Plan = wire::read(&received()?).ok_or_else(|| Failure::setup("understand the plan", Errno::EBADMSG))?;
+    let listen = own_network && plan.network == Network::Proxy;
+    let listener = listen.then(network::listen).transpose()?;
+    let mut entered = Ok(());
+    mounts::enter(stage, &plan, missing, || entered = ours.give_turn())?;
+    turn(entered)?;
+    init::ready(control, listener)?;
+    turn(ours.give_turn())?;
+    drop((ours, plan));
+    init::attend(control, child)
 }
 
 /// The caller is who it was, inside as outside; nobody else is mapped (`user_namespaces(7)`).

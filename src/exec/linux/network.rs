@@ -23,34 +23,35 @@ const AF_INET: u8 = 2;
 const IFA_ADDRESS: u16 = 1;
 const IFA_LOCAL: u16 = 2;
 
-/// Brings loopback up, and with `listen` gives it the proxy's address and listens there.
-pub fn set_up(listen: bool) -> Result<Option<OwnedFd>, Failure> {
+/// Brings loopback up.
+pub fn set_up() -> Result<(), Failure> {
     let mut up = vec![0, 0, 0, 0];
     for word in [LOOPBACK, IFF_UP, IFF_UP] {
         up.extend(word.to_ne_bytes());
     }
-    let mut requests = vec![message(NEW_LINK, REQUEST_ACK, &up)];
-    if listen {
-        let address = PROXY.ip().octets();
-        let mut new = vec![AF_INET, 32, 0, 0];
-        new.extend(LOOPBACK.to_ne_bytes());
-        for kind in [IFA_LOCAL, IFA_ADDRESS] {
-            new.extend(8u16.to_ne_bytes());
-            new.extend(kind.to_ne_bytes());
-            new.extend(address);
-        }
-        requests.push(message(NEW_ADDRESS, REQUEST_ACK | CREATE_EXCLUSIVE, &new));
+    let request = message(NEW_LINK, REQUEST_ACK, &up);
+    exchange(SockProtocol::NetlinkRoute, &[request]).map_err(|errno| Failure::setup("bring loopback up", errno))
+}
+
+/// Gives loopback the proxy's address, and listens there.
+pub fn listen() -> Result<OwnedFd, Failure> {
+    let address = PROXY.ip().octets();
+    let mut new = vec![AF_INET, 32, 0, 0];
+    new.extend(LOOPBACK.to_ne_bytes());
+    for kind in [IFA_LOCAL, IFA_ADDRESS] {
+        new.extend(8u16.to_ne_bytes());
+        new.extend(kind.to_ne_bytes());
+        new.extend(address);
     }
-    exchange(SockProtocol::NetlinkRoute, &requests).map_err(|errno| Failure::setup("bring loopback up", errno))?;
-    if !listen {
-        return Ok(None);
-    }
+    let request = message(NEW_ADDRESS, REQUEST_ACK | CREATE_EXCLUSIVE, &new);
+    exchange(SockProtocol::NetlinkRoute, &[request])
+        .map_err(|errno| Failure::setup("give loopback the proxy's address", errno))?;
     let failed = |error: std::io::Error| {
         Failure::setup("listen for the proxy", Errno::from_raw(error.raw_os_error().unwrap_or(libc::EIO)))
     };
     let listener = TcpListener::bind(PROXY).map_err(failed)?;
     listener.set_nonblocking(true).map_err(failed)?;
-    Ok(Some(listener.into()))
+    Ok(listener.into())
 }
 
 /// Whether an nftables table can be made in this network namespace, which is the caller's own.

@@ -17,8 +17,8 @@ pub struct Masks {
 }
 
 impl Masks {
-    /// Stands on top of the new root until everything is mounted.
-    pub fn new(root: BorrowedFd<'_>) -> Result<Masks, Failure> {
+    /// Stands on this place until everything is mounted.
+    pub fn new(place: BorrowedFd<'_>) -> Result<Masks, Failure> {
         let failed = |errno| Failure::setup("make the masks", errno);
         let stage = memory(c"0700", NOSUID | NODEV | NOEXEC, None).map_err(failed)?;
         let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_CLOEXEC;
@@ -27,7 +27,7 @@ impl Masks {
         mkdirat(&stage, c"searchable", Mode::from_bits_truncate(0o111)).map_err(failed)?;
         kernel::restrict_mount(stage.as_fd(), RDONLY, false).map_err(failed)?;
         // Only an attached mount can be copied before Linux 6.15.
-        kernel::attach(stage.as_fd(), root).map_err(failed)?;
+        kernel::attach(stage.as_fd(), place).map_err(failed)?;
         Ok(Masks { stage, listable: None, searchable: None })
     }
 
