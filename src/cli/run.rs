@@ -107,6 +107,13 @@ fn attempt_once(run: &Run, prepared: Option<Prepared>, events: &Events) -> Resul
         return Ok(Ok(None));
     }
     let directory = std::env::current_dir().map_err(|error| format!("cannot tell where this is: {error}"))?;
+    let (environment, set) = (environment(&policy), policy.set.keys().map(Into::into).collect());
+    let rules = if plan.network == Network::Proxy {
+        Some(Arc::new(rules(policy, sources)))
+    } else {
+        leave((policy, sources));
+        None
+    };
     let launch = Launch {
         engine: match run.engine {
             EngineName::Native => Engine::Native,
@@ -114,14 +121,22 @@ fn attempt_once(run: &Run, prepared: Option<Prepared>, events: &Events) -> Resul
         },
         prepared,
         command: run.command.clone(),
-        environment: environment(&policy),
-        set: policy.set.keys().map(Into::into).collect(),
+        environment,
+        set,
         directory,
         keep: run.keep_fd.clone(),
-        rules: (plan.network == Network::Proxy).then(|| Arc::new(rules(policy, sources))),
+        rules,
         events: events.sink(),
     };
-    Ok(linux::run(&plan, launch).map(Some))
+    let outcome = linux::run(&plan, launch);
+    leave(plan);
+    Ok(outcome.map(Some))
+}
+
+/// To take a policy apart piece by piece takes time, for which the command, or who waits for its end, would wait. The process
+/// ends soon, and all memory with it; a policy that is looked at again, at most a few times, costs one more.
+fn leave<T>(value: T) {
+    std::mem::forget(value);
 }
 
 /// Says how it ended, and what was refused meanwhile.

@@ -59,6 +59,8 @@ const LONGEST: usize = 8192;
 /// Well below what a socket holds, so that one end writes while the other reads.
 const CHUNK: usize = 32 * 1024;
 
+const LENGTH: usize = size_of::<usize>();
+
 impl Control {
     pub fn pair() -> Result<(Control, Control), Errno> {
         let (ours, theirs) = socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)?;
@@ -134,27 +136,29 @@ impl Control {
 
     /// Sends a value of any size; waits while the other end does not read.
     pub fn hand_over(&self, text: &[u8]) -> Result<(), Errno> {
-        self.send_uninterrupted(&text.len().to_ne_bytes())?;
-        text.chunks(CHUNK).try_for_each(|part| self.send_uninterrupted(part))
+        let (with_length, rest) = text.split_at(text.len().min(CHUNK - LENGTH));
+        self.send_uninterrupted(&[&text.len().to_ne_bytes(), with_length].concat())?;
+        rest.chunks(CHUNK).try_for_each(|part| self.send_uninterrupted(part))
     }
 
     /// Waits for what [`Control::hand_over`] sends; `None` when the other end is closed.
     pub fn take_over(&self) -> Result<Option<Vec<u8>>, Errno> {
-        let mut length = [0; size_of::<usize>()];
-        match self.wait(&mut length)? {
+        let mut packet = vec![0; CHUNK];
+        let first = match self.wait(&mut packet)? {
             0 => return Ok(None),
-            got if got != length.len() => return Err(Errno::EBADMSG),
-            _ => (),
-        }
-        let mut text = vec![0; usize::from_ne_bytes(length)];
-        let mut filled = 0;
-        while filled < text.len() {
-            match self.wait(&mut text[filled..])? {
+            got => &packet[..got],
+        };
+        let (length, first) = first.split_first_chunk::<LENGTH>().ok_or(Errno::EBADMSG)?;
+        let length = usize::from_ne_bytes(*length);
+        let mut text = Vec::with_capacity(length);
+        text.extend(first);
+        while text.len() < length {
+            match self.wait(&mut packet)? {
                 0 => return Ok(None),
-                got => filled += got,
+                got => text.extend(&packet[..got]),
             }
         }
-        Ok(Some(text))
+        if text.len() == length { Ok(Some(text)) } else { Err(Errno::EBADMSG) }
     }
 
     /// To the process that becomes the command: go on.
@@ -248,7 +252,7 @@ mod tests {
     #[test]
     fn a_long_text_arrives_whole_and_what_is_cut_off_does_not() {
         let text: Vec<u8> = (0..1_000_000u32).map(|number| number.to_ne_bytes()[0]).collect();
-        for text in [&text[..], b"", b"short", &text[..CHUNK], &text[..=CHUNK]] {
+        for text in [&text[..], b"", b"short", &text[..CHUNK - LENGTH], &text[..=CHUNK - LENGTH], &text[..CHUNK]] {
             let (ours, theirs) = Control::pair().unwrap();
             std::thread::scope(|scope| {
                 scope.spawn(|| ours.hand_over(text).unwrap());
@@ -260,6 +264,9 @@ mod tests {
         ours.send(b"half", None).unwrap();
         drop(ours);
         assert_eq!(theirs.take_over().unwrap(), None);
+        let (ours, theirs) = Control::pair().unwrap();
+        ours.send(b"odd", None).unwrap();
+        assert_eq!(theirs.take_over(), Err(Errno::EBADMSG));
     }
 
     #[test]

@@ -22,22 +22,21 @@ pub fn mount(host: BorrowedFd<'_>, nodes: &[impl AsRef<str>], place: &OwnedFd) -
     let dev =
         memory(c"0755", NOSUID | NOEXEC, None).map_err(|errno| Failure::setup("make a tmpfs for `/dev`", errno))?;
     kernel::attach(dev.as_fd(), place.as_fd()).map_err(|errno| Failure::setup("mount on `/dev`", errno))?;
+    let theirs = open(host, b"/dev").map_err(|errno| Failure::setup("open the host's `/dev`", errno))?;
     for name in nodes {
         let name = name.as_ref();
         let failed = |errno| Failure::setup(format!("take `/dev/{name}` from the host"), errno);
-        let node = open(host, format!("/dev/{name}").as_bytes()).map_err(failed)?;
-        let seen = fstat(&node).map_err(failed)?;
+        let entry = CString::new(name).map_err(|_| failed(Errno::EINVAL))?;
+        let copy = kernel::copy_tree(theirs.as_fd(), &entry, false).map_err(failed)?;
+        let seen = fstat(&copy).map_err(failed)?;
         // A file that somebody left in the place of `/dev/null` would be a way to write to the host.
         if SFlag::from_bits_truncate(seen.st_mode & SFlag::S_IFMT.bits()) != SFlag::S_IFCHR {
             return Err(failed(Errno::ENODEV));
         }
-        let copy = kernel::copy_tree(node.as_fd(), c"", false).map_err(failed)?;
         kernel::restrict_mount(copy.as_fd(), NOSUID | NOEXEC, false).map_err(failed)?;
         let failed = |errno| Failure::setup(format!("make `/dev/{name}`"), errno);
-        let entry = CString::new(name).map_err(|_| failed(Errno::EINVAL))?;
         make(&dev, &entry, Shape::File).map_err(failed)?;
-        let place = open(dev.as_fd(), name.as_bytes()).map_err(failed)?;
-        kernel::attach(copy.as_fd(), place.as_fd()).map_err(failed)?;
+        kernel::attach_at(copy.as_fd(), dev.as_fd(), &entry).map_err(failed)?;
     }
     make(&dev, c"pts", Shape::Directory).map_err(|errno| Failure::setup("make `/dev/pts`", errno))?;
     terminals(dev.as_fd(), b"pts")?;

@@ -66,11 +66,17 @@ pub fn fork() -> Result<Option<Pid>, Errno> {
     }
 }
 
-/// A detached copy of the mount at `at`/`path`; `recursive` with everything mounted below it.
+/// A detached copy of the mount at `at`/`path`; `recursive` with everything mounted below it. A link is not followed where
+/// the path is its name alone.
 #[allow(unsafe_code)]
 pub fn copy_tree(at: BorrowedFd<'_>, path: &CStr, recursive: bool) -> Result<OwnedFd, Errno> {
     const OPEN_TREE_CLONE: u32 = 1;
-    let flags = OPEN_TREE_CLONE | libc::O_CLOEXEC as u32 | AT_EMPTY_PATH | if recursive { AT_RECURSIVE } else { 0 };
+    const AT_SYMLINK_NOFOLLOW: u32 = 0x100;
+    let flags = OPEN_TREE_CLONE
+        | libc::O_CLOEXEC as u32
+        | AT_EMPTY_PATH
+        | AT_SYMLINK_NOFOLLOW
+        | if recursive { AT_RECURSIVE } else { 0 };
     // SAFETY: the path is a valid C string for the length of the call.
     descriptor(unsafe { libc::syscall(libc::SYS_open_tree, at.as_raw_fd(), path.as_ptr(), flags) })
 }
@@ -112,19 +118,25 @@ fn mount_setattr(at: BorrowedFd<'_>, path: &CStr, attributes: &MountAttributes, 
     .map(drop)
 }
 
-/// Attaches the detached mount `from` on top of the place `to`.
-#[allow(unsafe_code)]
+/// Attaches the mount `from`, with what is mounted below it, on top of the place `to`; if it was attached elsewhere, it is
+/// moved.
 pub fn attach(from: BorrowedFd<'_>, to: BorrowedFd<'_>) -> Result<(), Errno> {
+    attach_at(from, to, c"")
+}
+
+/// The same on what has this name in a directory, a link not being followed.
+#[allow(unsafe_code)]
+pub fn attach_at(from: BorrowedFd<'_>, directory: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
     const MOVE_MOUNT_F_EMPTY_PATH: u32 = 0x4;
     const MOVE_MOUNT_T_EMPTY_PATH: u32 = 0x40;
-    // SAFETY: both paths are static C strings.
+    // SAFETY: both paths are valid C strings.
     checked(unsafe {
         libc::syscall(
             libc::SYS_move_mount,
             from.as_raw_fd(),
             c"".as_ptr(),
-            to.as_raw_fd(),
-            c"".as_ptr(),
+            directory.as_raw_fd(),
+            name.as_ptr(),
             MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH,
         )
     })

@@ -19,7 +19,7 @@ use crate::backend::bubblewrap::{DEVICES, Mount, Plan, Root};
 use crate::ir::{Node, NodeKind};
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat, openat2};
-use nix::sys::stat::{FchmodatFlags, FileStat, Mode, SFlag, fchmodat, fstat, mkdirat};
+use nix::sys::stat::{FchmodatFlags, FileStat, Mode, SFlag, fchmodat, fstat, mkdirat, mknodat};
 use std::collections::BTreeSet;
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -343,10 +343,7 @@ pub fn open_root() -> Result<OwnedFd, Errno> {
 pub fn make(directory: impl AsFd, name: &CStr, shape: Shape) -> Result<(), Errno> {
     match shape {
         Shape::Directory => mkdirat(directory, name, Mode::from_bits_truncate(0o555)),
-        Shape::File => {
-            let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_CLOEXEC;
-            openat(directory, name, flags, Mode::from_bits_truncate(0o444)).map(drop)
-        }
+        Shape::File => mknodat(directory, name, SFlag::S_IFREG, Mode::from_bits_truncate(0o444), 0),
     }
 }
 

@@ -76,7 +76,7 @@ fn begin(missing: &[Defence]) -> Result<Started, Error> {
 pub fn start(mut prepared: Prepared, plan: &Plan, command: &Command) -> Result<Started, Error> {
     let failed = |source| Error::Setup { act: "hand the plan over".into(), source };
     let started = prepared.started.take().unwrap_or_else(|| Err(failed(std::io::ErrorKind::NotFound.into())))?;
-    let texts = wire::write(command).and_then(|command| Ok([command, wire::write(plan)?])).map_err(failed)?;
+    let texts = [wire::write(command).map_err(failed)?, wire::write(plan).map_err(failed)?];
     for text in texts {
         match started.control.hand_over(&text) {
             // It has ended, and said why.

@@ -5,13 +5,14 @@
 //! are read-only for everybody, and files are judged by trying to open them for writing, not by the user id.
 
 use super::control::Failure;
-use super::kernel::{self, NODEV, NOEXEC, NOSUID, RDONLY};
-use super::mounts::{Masks, open};
+use super::kernel::{self, NODEV, NOEXEC, NOSUID};
+use super::mounts::Masks;
 use crate::backend::bubblewrap::PROC_HIDDEN;
-use nix::dir::Dir;
+use nix::dir::{Dir, Type};
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, openat};
-use nix::sys::stat::{Mode, SFlag, fstat};
+use nix::sys::stat::Mode;
+use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// Mounts procfs for this pid namespace on a place.
@@ -26,48 +27,44 @@ pub fn mount(place: BorrowedFd<'_>) -> Result<OwnedFd, Failure> {
 }
 
 /// Covers, by what there is: names this kernel has and we do not know are judged like all others.
+///
+/// Every name is one of the root of a procfs, which the kernel alone gives: no link can come in between.
 pub fn cover(proc: BorrowedFd<'_>, masks: &mut Masks) -> Result<(), Failure> {
-    let failed = |name: &str, errno| Failure::setup(format!("cover `/proc/{name}`"), errno);
-    let mut names = Vec::new();
+    let failed = |name: &CStr, errno| Failure::setup(format!("cover `/proc/{}`", name.to_string_lossy()), errno);
     let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
-    let mut listing = Dir::openat(proc, c".", flags, Mode::empty()).map_err(|errno| failed("", errno))?;
-    for entry in listing.iter() {
-        let entry = entry.map_err(|errno| failed("", errno))?;
-        let name = entry.file_name().to_bytes();
-        if !name.starts_with(b".") && !name.iter().all(u8::is_ascii_digit) {
-            names.push(entry.file_name().to_owned());
+    let mut listing = Dir::openat(proc, c".", flags, Mode::empty()).map_err(|errno| failed(c"", errno))?;
+    let names: Vec<_> = listing
+        .iter()
+        .map(|entry| entry.map(|entry| (entry.file_name().to_owned(), entry.file_type())))
+        .collect::<Result<_, _>>()
+        .map_err(|errno| failed(c"", errno))?;
+    let sealed = masks.seal(proc)?;
+    for (name, kind) in names {
+        let text = name.to_bytes();
+        if text.starts_with(b".") || text.iter().all(u8::is_ascii_digit) {
+            continue;
         }
-    }
-    for name in names {
-        let text = name.to_string_lossy();
-        let place = match open(proc, name.as_bytes()) {
-            Ok(place) => place,
+        let directory = match kind {
+            Some(Type::Directory) => true,
             // Links (`self`, `net`) lead to the directories of processes.
-            Err(Errno::ELOOP) => continue,
-            Err(errno) => return Err(failed(&text, errno)),
+            Some(Type::Symlink) => continue,
+            Some(_) => false,
+            None => return Err(failed(&name, Errno::ENOTSUP)),
         };
-        let mode = fstat(&place).map_err(|errno| failed(&text, errno))?.st_mode;
-        let kind = SFlag::from_bits_truncate(mode & SFlag::S_IFMT.bits());
-        if kind == SFlag::S_IFLNK {
-            continue;
-        }
-        let directory = kind == SFlag::S_IFDIR;
-        let cover = if PROC_HIDDEN.contains(&&*text) {
-            if directory { masks.directory(false, name.as_bytes())? } else { masks.file(name.as_bytes())? }
-        } else if directory || writable(proc, &name) {
-            let copy = kernel::copy_tree(place.as_fd(), c"", false).map_err(|errno| failed(&text, errno))?;
-            kernel::restrict_mount(copy.as_fd(), RDONLY, false).map_err(|errno| failed(&text, errno))?;
-            copy
-        } else {
-            continue;
+        let hidden = PROC_HIDDEN.iter().any(|hidden| hidden.as_bytes() == text);
+        let cover = match (hidden, directory) {
+            (true, true) => masks.directory(false, text)?,
+            (true, false) => masks.file(text)?,
+            (false, false) if !writable(proc, &name) => continue,
+            (false, _) => kernel::copy_tree(sealed.as_fd(), &name, false).map_err(|errno| failed(&name, errno))?,
         };
-        kernel::attach(cover.as_fd(), place.as_fd()).map_err(|errno| failed(&text, errno))?;
+        kernel::attach_at(cover.as_fd(), proc, &name).map_err(|errno| failed(&name, errno))?;
     }
     Ok(())
 }
 
 /// By trying. Everything but a clear refusal counts as writable.
-fn writable(proc: BorrowedFd<'_>, name: &std::ffi::CStr) -> bool {
+fn writable(proc: BorrowedFd<'_>, name: &CStr) -> bool {
     let flags = OFlag::O_WRONLY | OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     !matches!(openat(proc, name, flags, Mode::empty()), Err(Errno::EACCES | Errno::EPERM | Errno::EROFS))
 }

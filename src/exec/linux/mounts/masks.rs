@@ -24,6 +24,7 @@ impl Masks {
         let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_CLOEXEC;
         openat(&stage, c"file", flags, Mode::empty()).map_err(failed)?;
         make(&stage, c"listable", Shape::Directory).map_err(failed)?;
+        make(&stage, c"sealed", Shape::Directory).map_err(failed)?;
         mkdirat(&stage, c"searchable", Mode::from_bits_truncate(0o111)).map_err(failed)?;
         kernel::restrict_mount(stage.as_fd(), RDONLY, false).map_err(failed)?;
         // Only an attached mount can be copied before Linux 6.15.
@@ -35,6 +36,15 @@ impl Masks {
         let failed = |errno| Failure::setup("put the masks' stage away", errno);
         nix::unistd::fchdir(&self.stage).map_err(failed)?;
         nix::mount::umount2(".", nix::mount::MntFlags::MNT_DETACH).map_err(failed)
+    }
+
+    /// A read-only copy of this mount, of which parts can be copied in turn: once.
+    pub fn seal(&self, mount: BorrowedFd<'_>) -> Result<OwnedFd, Failure> {
+        let failed = |errno| Failure::setup("make a read-only copy of `/proc`", errno);
+        let copy = kernel::copy_tree(mount, c"", false).map_err(failed)?;
+        kernel::restrict_mount(copy.as_fd(), RDONLY, false).map_err(failed)?;
+        kernel::attach_at(copy.as_fd(), self.stage.as_fd(), c"sealed").map_err(failed)?;
+        Ok(copy)
     }
 
     pub fn file(&mut self, path: &[u8]) -> Result<OwnedFd, Failure> {
