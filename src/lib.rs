@@ -3,6 +3,7 @@
 //! One way of data: [`source`] → [`syntax`] → [`resolve`] → [`bind`] → [`ir`] → [`backend`] → [`exec`]. The book's
 //! architecture chapter has the map.
 
+pub mod analysis;
 pub mod backend;
 pub mod bind;
 pub mod compile;

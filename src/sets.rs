@@ -5,9 +5,11 @@
 //! `analysis`'s. Nothing here knows rules, files or machines.
 
 pub mod address;
+pub mod budget;
 pub mod glob;
 pub mod host;
 mod intervals;
+pub mod many;
 pub mod name;
 pub mod path;
 pub mod peer;

@@ -92,7 +92,7 @@ pub enum Unset {
 }
 
 /// What a rule is about; the variant follows from its verb.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Subject {
     /// `read`, `write`, `exec`, `socket`
     Paths(PathSet),

@@ -131,7 +131,7 @@ impl Pattern {
     }
 
     /// Labels from the right, as the tree of names grows.
-    fn shape(&self) -> Shape<'_> {
+    pub(super) fn shape(&self) -> Shape<'_> {
         match self {
             Pattern::Any => vec![Token::One, Token::Many],
             Pattern::Variable(name) => vec![Token::Origin(Origin::Variable(name))],
@@ -179,11 +179,18 @@ impl From<Pattern> for HostSet {
     }
 }
 
-fn shapes(patterns: &[Pattern]) -> Vec<Shape<'_>> {
+pub(super) fn shapes(patterns: &[Pattern]) -> Vec<Shape<'_>> {
     patterns.iter().map(Pattern::shape).collect()
 }
 
-fn host(units: Vec<Unit<'_>>) -> Host {
+pub(super) fn units(host: &Host) -> Vec<Unit<'_>> {
+    match host {
+        Host::Name(name) => name.labels().rev().map(|label| Unit::Segment(label.as_bytes().to_vec())).collect(),
+        Host::Variable(name) => vec![Unit::Origin(Origin::Variable(name))],
+    }
+}
+
+pub(super) fn from_units(units: Vec<Unit<'_>>) -> Host {
     let mut labels = Vec::new();
     for unit in units.into_iter().rev() {
         match unit {
@@ -227,10 +234,10 @@ impl HostSet {
         let mut best = None;
         for shape in &shapes(&self.include) {
             let refused: Vec<_> = own_less.iter().chain(&more).collect();
-            best = shorter(best, words::find(&[shape], &refused, Alphabet::Label).map(host));
+            best = shorter(best, words::find(&[shape], &refused, Alphabet::Label).map(from_units));
             let refused: Vec<_> = own_less.iter().collect();
             for gone in &less {
-                best = shorter(best, words::find(&[shape, gone], &refused, Alphabet::Label).map(host));
+                best = shorter(best, words::find(&[shape, gone], &refused, Alphabet::Label).map(from_units));
             }
         }
         best.map_or(Ok(()), Err)
@@ -248,7 +255,7 @@ impl HostSet {
         let mut best = None;
         for own in &shapes(&self.include) {
             for theirs in &shapes(&other.include) {
-                best = shorter(best, words::find(&[own, theirs], &refused, Alphabet::Label).map(host));
+                best = shorter(best, words::find(&[own, theirs], &refused, Alphabet::Label).map(from_units));
             }
         }
         best

@@ -50,11 +50,11 @@ impl From<Pattern> for NameSet {
     }
 }
 
-fn shapes(patterns: &[Pattern]) -> Vec<Shape<'_>> {
+pub(super) fn shapes(patterns: &[Pattern]) -> Vec<Shape<'_>> {
     patterns.iter().map(Pattern::shape).collect()
 }
 
-fn name(units: Vec<Unit<'_>>) -> String {
+pub(super) fn from_units(units: Vec<Unit<'_>>) -> String {
     let mut name = Vec::new();
     for unit in units {
         if let Unit::Segment(segment) = unit {
@@ -87,10 +87,10 @@ impl NameSet {
         let mut best = None;
         for shape in &shapes(&self.include) {
             let refused: Vec<_> = own_less.iter().chain(&more).collect();
-            best = shorter(best, words::find(&[shape], &refused, Alphabet::Name).map(name));
+            best = shorter(best, words::find(&[shape], &refused, Alphabet::Name).map(from_units));
             let refused: Vec<_> = own_less.iter().collect();
             for gone in &less {
-                best = shorter(best, words::find(&[shape, gone], &refused, Alphabet::Name).map(name));
+                best = shorter(best, words::find(&[shape, gone], &refused, Alphabet::Name).map(from_units));
             }
         }
         best.map_or(Ok(()), Err)
@@ -108,7 +108,7 @@ impl NameSet {
         let mut best = None;
         for own in &shapes(&self.include) {
             for theirs in &shapes(&other.include) {
-                best = shorter(best, words::find(&[own, theirs], &refused, Alphabet::Name).map(name));
+                best = shorter(best, words::find(&[own, theirs], &refused, Alphabet::Name).map(from_units));
             }
         }
         best

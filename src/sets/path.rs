@@ -8,6 +8,7 @@ mod questions;
 
 pub use file_name::FileName;
 pub use matcher::{Matcher, State};
+pub(in crate::sets) use questions::{path as from_units, shapes, units};
 
 use super::glob::Glob;
 use crate::vocabulary::Reach;

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, clippy::format_push_string)]
 
+mod analysis;
 mod architecture;
 mod book;
 mod cli;

@@ -4,6 +4,7 @@
 pub mod brute;
 pub mod cases;
 mod laws;
+pub mod whole;
 
 use brute::World;
 use cases::{Case, Reached};

@@ -71,7 +71,7 @@ impl Pattern {
     }
 }
 
-fn path(units: Vec<Unit<'_>>) -> AbsPath {
+pub(in crate::sets) fn path(units: Vec<Unit<'_>>) -> AbsPath {
     let mut path = AbsPath::root();
     for unit in units {
         match unit {
@@ -83,7 +83,17 @@ fn path(units: Vec<Unit<'_>>) -> AbsPath {
     path
 }
 
-fn shapes(patterns: &[Pattern]) -> Vec<Shape<'_>> {
+pub(in crate::sets) fn units(path: &AbsPath) -> Vec<Unit<'_>> {
+    let origin = match &path.start {
+        Start::Root => None,
+        Start::Variable(name) => Some(Origin::Variable(name)),
+        Start::Drive(drive) => Some(Origin::Drive(*drive)),
+    };
+    let segments = path.segments.iter().map(|segment| Unit::Segment(segment.to_vec()));
+    origin.map(Unit::Origin).into_iter().chain(segments).collect()
+}
+
+pub(in crate::sets) fn shapes(patterns: &[Pattern]) -> Vec<Shape<'_>> {
     patterns.iter().map(Pattern::shape).collect()
 }
 

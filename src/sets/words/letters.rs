@@ -1,6 +1,7 @@
 //! Segments that some globs match, for each smallest set of others that they can match with it.
 
 use super::{Token, included};
+use crate::sets::budget::{Budget, Exhausted};
 use crate::sets::glob::{self, Char, Glob, Piece, STRAY};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::ops::Bound;
@@ -44,7 +45,7 @@ impl Alphabet {
     }
 
     /// Whether a segment exists at all.
-    fn has(self, segment: &[u8]) -> bool {
+    pub(super) fn has(self, segment: &[u8]) -> bool {
         !segment.is_empty()
             && glob::chars(segment).all(|c| self.ranges().iter().any(|&(low, high)| (low..=high).contains(&c)))
             && match self {
@@ -87,37 +88,32 @@ fn letters(pieces: &[Piece]) -> Vec<Letter<'_>> {
 }
 
 /// Segments that every glob of `required` matches: for each smallest set of `avoided` patterns (literals and globs) that
-/// one can match with it, a shortest one. Nothing when the globs have no segment in common.
-pub(super) fn segments(required: &[&Glob], avoided: &[Token<'_>], alphabet: Alphabet) -> Vec<Vec<u8>> {
-    let avoided: Vec<_> = avoided
-        .iter()
-        .filter(|token| match token {
-            Token::Literal(literal) => required.iter().all(|glob| glob.matches(literal)),
-            _ => true,
-        })
-        .collect();
-    let free = |segment: &Vec<u8>| {
-        alphabet.has(segment)
-            && required.iter().all(|glob| glob.matches(segment))
-            && !avoided.iter().any(|token| match token {
-                Token::Literal(literal) => literal == segment,
-                Token::Glob(glob) => glob.matches(segment),
-                _ => true,
-            })
-    };
+/// one can match with it, a shortest one. Nothing when the globs have no segment in common. `free` says whether nothing
+/// avoided matches a segment, so that the list need not be made where a guess will do.
+pub(super) fn segments<'a>(
+    required: &[&Glob],
+    free: impl Fn(&[u8]) -> bool,
+    avoided: impl FnOnce() -> Vec<Token<'a>>,
+    alphabet: Alphabet,
+    budget: &mut Budget,
+) -> Result<Vec<Vec<u8>>, Exhausted> {
+    let taken = |segment: &[u8]| required.iter().all(|glob| glob.matches(segment));
     // A guess that nothing avoided matches is the answer, and nearly always there is one.
-    if let Some(guess) = guesses(required).find(free) {
-        return vec![guess];
+    if let Some(guess) = guesses(required).find(|guess| alphabet.has(guess) && taken(guess) && free(guess)) {
+        return Ok(vec![guess]);
     }
-    let required: Vec<_> = required.iter().map(|glob| letters(&glob.0)).collect();
     let mut refused = alphabet.never();
     let never = refused.len();
-    refused.extend(avoided.iter().map(|token| match token {
-        Token::Literal(literal) => glob::chars(literal).map(Letter::Char).collect(),
-        Token::Glob(glob) => letters(&glob.0),
-        Token::Origin(_) | Token::One | Token::Many => vec![Letter::Run],
+    let avoided = avoided();
+    budget.spend(avoided.len())?;
+    refused.extend(avoided.iter().filter_map(|token| match token {
+        Token::Literal(literal) if taken(literal) => Some(glob::chars(literal).map(Letter::Char).collect()),
+        Token::Literal(_) => None,
+        Token::Glob(glob) => Some(letters(&glob.0)),
+        Token::Origin(_) | Token::One | Token::Many => Some(vec![Letter::Run]),
     }));
-    Search { required, refused, never, characters: Vec::new() }.run(alphabet)
+    let required: Vec<_> = required.iter().map(|glob| letters(&glob.0)).collect();
+    Search { required, refused, never, characters: Vec::new() }.run(alphabet, budget)
 }
 
 /// Likely answers: the first glob with its gaps filled in.
@@ -151,7 +147,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    fn run(mut self, alphabet: Alphabet) -> Vec<Vec<u8>> {
+    fn run(mut self, alphabet: Alphabet, budget: &mut Budget) -> Result<Vec<Vec<u8>>, Exhausted> {
         self.characters = self.kinds(alphabet);
         let mut start: Vec<Position> = (0..self.refused.len()).map(|pattern| (super::position(pattern), 0)).collect();
         close(&self.refused, &mut start);
@@ -159,6 +155,7 @@ impl Search<'_> {
         let mut seen: HashMap<Vec<u16>, Vec<Vec<Position>>> = HashMap::new();
         let mut queue = VecDeque::from([(vec![0; self.required.len()], start, Vec::new())]);
         while let Some((required, refused, segment)) = queue.pop_front() {
+            budget.spend(1 + refused.len() * self.characters.len())?;
             if !segment.is_empty() && required.iter().zip(&self.required).all(|(&at, letters)| ends(letters, at)) {
                 let taken: Vec<u16> = refused.iter().filter(|p| self.accepts(**p)).map(|p| p.0).collect();
                 let exists = taken.iter().all(|pattern| usize::from(*pattern) >= self.never);
@@ -191,7 +188,7 @@ impl Search<'_> {
                 }
             }
         }
-        found.into_iter().map(|(_, segment)| segment).collect()
+        Ok(found.into_iter().map(|(_, segment)| segment).collect())
     }
 
     fn accepts(&self, (pattern, at): Position) -> bool {

@@ -47,6 +47,14 @@ pub enum Mistake {
     IpRulesDoNotDenyNames,
     IpAllowNeedsNoName,
     EnvironmentIsClosed,
+    // Of questions about whole policies.
+    OpenersAreForgotten,
+    OpenersArePermitted,
+    DefaultsAreForgotten,
+    LongestForShortest,
+    GuardIsNotAsked,
+    ProofsSpeakOfPrivate,
+    OldAndNewAreSwapped,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -205,7 +213,7 @@ pub const NAME_PATTERNS: [&str; 9] = ["A", "B", "AB", "C", "*", "A*", "*B", "A_*
 
 /// A set of members of a universe.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Bits(Vec<u64>);
+pub struct Bits(pub(super) Vec<u64>);
 
 impl FromIterator<bool> for Bits {
     fn from_iter<I: IntoIterator<Item = bool>>(members: I) -> Self {
@@ -226,7 +234,7 @@ impl Bits {
     }
 
     /// Drops all members from the `count`th on.
-    fn keep(&mut self, count: usize) {
+    pub fn keep(&mut self, count: usize) {
         for (index, word) in self.0.iter_mut().enumerate() {
             let kept = count.saturating_sub(index * 64).min(64);
             *word &= u64::MAX.checked_shr(64 - u32::try_from(kept).unwrap()).unwrap_or(0);
@@ -278,7 +286,7 @@ impl World {
         }
     }
 
-    fn wrong(&self, mistake: Mistake) -> bool {
+    pub(super) fn wrong(&self, mistake: Mistake) -> bool {
         self.mistake == Some(mistake)
     }
 
@@ -344,7 +352,7 @@ impl World {
         path.first().is_some_and(|segment| self.glob(first, segment)) && self.descend(rest, &path[1..], reach)
     }
 
-    fn glob(&self, pattern: &str, text: &str) -> bool {
+    pub(super) fn glob(&self, pattern: &str, text: &str) -> bool {
         let (mut rest, mut tail) = (pattern.chars(), text.chars());
         match rest.next() {
             None => text.is_empty(),
@@ -367,7 +375,7 @@ impl World {
         }
     }
 
-    fn paths_of(&self, include: &[usize], exclude: &[usize]) -> Bits {
+    pub(super) fn paths_of(&self, include: &[usize], exclude: &[usize]) -> Bits {
         let mut members = Bits(vec![0; self.paths.len().div_ceil(64)]);
         for pattern in include {
             members.0.iter_mut().zip(&self.members(*pattern).0).for_each(|(member, own)| *member |= own);
@@ -424,7 +432,7 @@ impl World {
 
     // Hosts and addresses.
 
-    fn has_host(&self, pattern: usize, name: &[&str]) -> bool {
+    pub(super) fn has_host(&self, pattern: usize, name: &[&str]) -> bool {
         let pattern = &self.hosts[pattern];
         if self.wrong(Mistake::LabelsBySuffix) && pattern.below && !pattern.labels.is_empty() {
             return name.join(".").ends_with(&pattern.labels.join("."));
@@ -467,7 +475,7 @@ impl World {
         }
     }
 
-    fn has_port(&self, ports: usize, port: u16) -> bool {
+    pub(super) fn has_port(&self, ports: usize, port: u16) -> bool {
         PORTS[ports].iter().any(|&(low, high)| {
             let low = if self.wrong(Mistake::PortsStartEarly) { low - 1 } else { low };
             let high = if self.wrong(Mistake::PortsEndEarly) && high > low { high - 1 } else { high };
@@ -475,7 +483,7 @@ impl World {
         })
     }
 
-    fn has_protocol(&self, tcp: bool, udp: bool, asked: bool) -> bool {
+    pub(super) fn has_protocol(&self, tcp: bool, udp: bool, asked: bool) -> bool {
         self.wrong(Mistake::ProtocolIsForgotten) || if asked { udp } else { tcp }
     }
 
@@ -489,7 +497,7 @@ impl World {
         (bits >> 112 == 0x2002).then(|| low(bits >> 80))
     }
 
-    fn has_address(include: &[usize], exclude: &[usize], address: Address, forms: bool) -> bool {
+    pub(super) fn has_address(include: &[usize], exclude: &[usize], address: Address, forms: bool) -> bool {
         let has = |address| {
             include.iter().any(|network| Self::has_network(*network, address))
                 && !exclude.iter().any(|network| Self::has_network(*network, address))
@@ -498,7 +506,7 @@ impl World {
     }
 
     /// 0 public, 1 private, 2 special.
-    fn class(address: Address) -> u8 {
+    pub(super) fn class(address: Address) -> u8 {
         match address {
             Address::V4(v4) => match v4.to_be_bytes() {
                 [0 | 127 | 224.., ..] | [169, 254, ..] | [192, 0, 0, _] => 2,
@@ -617,7 +625,7 @@ impl World {
         }
     }
 
-    fn more_specific(&self, a: &Rule, d: &Rule) -> bool {
+    pub(super) fn more_specific(&self, a: &Rule, d: &Rule) -> bool {
         if self.wrong(Mistake::NothingIsMoreSpecific) {
             return false;
         }

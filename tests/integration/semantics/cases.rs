@@ -319,7 +319,7 @@ impl Case {
     }
 }
 
-fn subject(world: &World, what: &What) -> Subject {
+pub fn subject(world: &World, what: &What) -> Subject {
     let peers = |endpoint, ports: usize, tcp: bool, udp: bool| {
         let ports = PortSet::from_ranges(PORTS[ports].iter().map(|(low, high)| *low..=*high));
         Subject::Peers(PeerSet { endpoint, tcp, udp, ports })

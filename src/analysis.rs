@@ -1,0 +1,137 @@
+//! Exact questions about whole policies: is there an access in a set that a policy permits, or denies, and is there one that
+//! a policy permits and another does not? The answer is a shortest such access, that there is none, or that it is not known.
+//!
+//! `ir::decide` stays the definition: whatever is found here is decided so by it. Paths and names are searched segment by
+//! segment, see `sets::many`; addresses, ports and protocols are cut into the pieces that rules tell apart. A budget counts
+//! steps; past it nothing is claimed.
+
+mod layer;
+mod objects;
+mod peers;
+mod spread;
+
+use crate::ir::{Access, Policy, RuleId, Subject};
+use crate::sets::many::{Exhausted, Kind, Space};
+use crate::vocabulary::Verb;
+use layer::Layer;
+use std::cell::OnceCell;
+
+pub use crate::sets::many::Budget;
+
+/// What is known about a question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer<T> {
+    /// There is none.
+    None,
+    /// A shortest one.
+    Some(T),
+    /// The budget does not suffice, or the answer is about something that has no concrete form.
+    Unknown,
+}
+
+impl<T> Answer<T> {
+    fn of(found: Result<Option<T>, Exhausted>) -> Self {
+        match found {
+            Ok(Some(found)) => Answer::Some(found),
+            Ok(None) => Answer::None,
+            Err(Exhausted) => Answer::Unknown,
+        }
+    }
+}
+
+/// A policy prepared for questions: its rules as trees, and which of them opens which, each verb's once it is asked about.
+pub struct Study<'p> {
+    policy: &'p Policy,
+    layers: [OnceCell<Layer<'p>>; Verb::ALL.len()],
+    addresses: [OnceCell<peers::Addresses>; 2],
+}
+
+impl<'p> Study<'p> {
+    pub fn new(policy: &'p Policy) -> Self {
+        Self { policy, layers: Default::default(), addresses: Default::default() }
+    }
+
+    /// The policy that is asked about.
+    pub fn policy(&self) -> &'p Policy {
+        self.policy
+    }
+
+    /// All rules.
+    pub fn whole(&self) -> View<'_, 'p> {
+        View { study: self, without: None }
+    }
+
+    /// All rules but one.
+    pub fn without(&self, rule: RuleId) -> View<'_, 'p> {
+        View { study: self, without: Some(rule) }
+    }
+
+    /// What paths or names there are: where a rule names a variable, it has a place.
+    fn space(&self, kind: Kind) -> Space<'p> {
+        let mut variables: Vec<&'p str> =
+            self.policy.rules.iter().flat_map(|rule| layer::variables(&rule.subject, kind)).collect();
+        variables.sort_unstable();
+        variables.dedup();
+        Space { kind, variables }
+    }
+
+    /// The rules of a verb over paths or names; of `connect` those over host names.
+    fn layer(&self, verb: Verb) -> &Layer<'p> {
+        let at = Verb::ALL.iter().position(|other| *other == verb).unwrap_or_default();
+        self.layers[at].get_or_init(|| Layer::new(self.policy, verb))
+    }
+}
+
+/// A policy, or one without some rule of it.
+#[derive(Clone, Copy)]
+pub struct View<'s, 'p> {
+    study: &'s Study<'p>,
+    without: Option<RuleId>,
+}
+
+impl<'p> View<'_, 'p> {
+    /// A shortest access of the verb in a set that is permitted. Of host names, every address is meant that is neither
+    /// special nor private.
+    pub fn permitted(&self, verb: Verb, within: &'p Subject, budget: &mut Budget) -> Answer<Access> {
+        Answer::of(match verb {
+            Verb::Connect | Verb::Listen => peers::decided(*self, verb, within, true, budget),
+            _ => objects::decided(*self, verb, within, true, budget),
+        })
+    }
+
+    /// A shortest access of the verb in a set that is denied.
+    pub fn denied(&self, verb: Verb, within: &'p Subject, budget: &mut Budget) -> Answer<Access> {
+        Answer::of(match verb {
+            Verb::Connect | Verb::Listen => peers::decided(*self, verb, within, false, budget),
+            _ => objects::decided(*self, verb, within, false, budget),
+        })
+    }
+
+    fn live(&self, rule: RuleId) -> bool {
+        self.without != Some(rule)
+    }
+}
+
+/// A shortest access in a set that the policy permits.
+pub fn permitted(policy: &Policy, verb: Verb, within: &Subject, budget: &mut Budget) -> Answer<Access> {
+    Study::new(policy).whole().permitted(verb, within, budget)
+}
+
+/// A shortest access in a set that the policy denies.
+pub fn denied(policy: &Policy, verb: Verb, within: &Subject, budget: &mut Budget) -> Answer<Access> {
+    Study::new(policy).whole().denied(verb, within, budget)
+}
+
+/// A shortest access that the new policy permits and the old one does not.
+pub fn difference(old: &Policy, new: &Policy, verb: Verb, budget: &mut Budget) -> Answer<Access> {
+    let (old, new) = (Study::new(old), Study::new(new));
+    widened(old.whole(), new.whole(), verb, budget)
+}
+
+/// A shortest access that one view permits and another does not.
+pub fn widened<'p>(old: View<'_, 'p>, new: View<'_, 'p>, verb: Verb, budget: &mut Budget) -> Answer<Access> {
+    Answer::of(match verb {
+        Verb::Connect | Verb::Listen => peers::widened(old, new, verb, budget),
+        _ => objects::widened(old, new, verb, budget),
+    })
+}

@@ -1,0 +1,198 @@
+//! The rules of one verb as the search takes them: what allows, what denies, and which allow opens which deny.
+
+use crate::ir::{Policy, RuleId, Subject, more_specific};
+use crate::sets::host;
+use crate::sets::many::{self, Budget, Compiled, Index, Kind, Refusal, Space};
+use crate::sets::path::{Pattern, Start};
+use crate::sets::peer::{Endpoint, PeerSet};
+use crate::vocabulary::{Effect, Verb};
+use std::collections::{HashMap, HashSet};
+
+/// Rules are named by their places in `allows` and `denies`.
+pub(super) struct Layer<'p> {
+    pub allows: Vec<RuleId>,
+    /// Each `deny` and `forbid`.
+    pub denies: Vec<RuleId>,
+    pub allow: Index<'p>,
+    pub deny: Index<'p>,
+    /// The denies that each allow is more specific than.
+    pub opens: Vec<Vec<usize>>,
+    /// The allows that are more specific than each deny.
+    pub openers: Vec<Vec<usize>>,
+}
+
+pub(super) fn compiled(subject: &Subject) -> Option<(Kind, Compiled<'_>)> {
+    Some(match subject {
+        Subject::Paths(set) => (Kind::Paths, Compiled::paths(set)),
+        Subject::Names(set) => (Kind::Names, Compiled::names(set)),
+        Subject::Peers(set) => match &set.endpoint {
+            Endpoint::Hosts(hosts) => (Kind::Hosts, Compiled::hosts(hosts)),
+            Endpoint::Addresses(_) => return None,
+        },
+    })
+}
+
+/// The variables that a set of paths or hosts starts at.
+pub(super) fn variables(subject: &Subject, kind: Kind) -> Vec<&str> {
+    fn start(pattern: &Pattern) -> Option<&str> {
+        if let Start::Variable(name) = &pattern.start { Some(name) } else { None }
+    }
+    fn name(pattern: &host::Pattern) -> Option<&str> {
+        if let host::Pattern::Variable(name) = pattern { Some(name) } else { None }
+    }
+    match (subject, kind) {
+        (Subject::Paths(set), Kind::Paths) => set.include.iter().chain(&set.exclude).filter_map(start).collect(),
+        (Subject::Peers(PeerSet { endpoint: Endpoint::Hosts(set), .. }), Kind::Hosts) => {
+            set.include.iter().chain(&set.exclude).filter_map(name).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+pub(super) fn kind(verb: Verb) -> Kind {
+    match verb {
+        Verb::Read | Verb::Write | Verb::Exec | Verb::Socket => Kind::Paths,
+        Verb::Connect | Verb::Listen => Kind::Hosts,
+        Verb::Env | Verb::Mach => Kind::Names,
+    }
+}
+
+impl<'p> Layer<'p> {
+    /// Of `connect`, the rules over names.
+    pub fn new(policy: &'p Policy, verb: Verb) -> Self {
+        let (mut allows, mut denies) = (Vec::new(), Vec::new());
+        let (mut allow, mut deny) = (Vec::new(), Vec::new());
+        for (id, rule) in policy.rules_of(verb) {
+            let Some((_, set)) = compiled(&rule.subject) else { continue };
+            if rule.effect == Effect::Allow {
+                allows.push(id);
+                allow.push(set);
+            } else {
+                denies.push(id);
+                deny.push(set);
+            }
+        }
+        let (kind, allow, deny) = (kind(verb), Index::new(allow), Index::new(deny));
+        let opens: Vec<_> =
+            allows.iter().enumerate().map(|(a, id)| opened(policy, kind, &allow, a, *id, &deny, &denies)).collect();
+        let mut openers = vec![Vec::new(); denies.len()];
+        for (a, opened) in opens.iter().enumerate() {
+            for d in opened {
+                openers[*d].push(a);
+            }
+        }
+        Self { allows, denies, allow, deny, opens, openers }
+    }
+}
+
+/// The denies that an allow is strictly inside of: whichever they are, they hold any member that it has.
+fn opened(
+    policy: &Policy,
+    kind: Kind,
+    allow: &Index<'_>,
+    a: usize,
+    id: RuleId,
+    deny: &Index<'_>,
+    denies: &[RuleId],
+) -> Vec<usize> {
+    let member =
+        many::shortest(&Space { kind, variables: Vec::new() }, &[allow.set(a)], &[], None, &mut Budget::unlimited());
+    let Ok(Some(member)) = member else { return Vec::new() };
+    let mut opened = deny.containing(&member);
+    opened.retain(|d| policy.rule(denies[*d]).effect == Effect::Deny && more_specific(policy, id, denies[*d]));
+    opened
+}
+
+/// The rules of a layer that count: not one that is left out, and of connections only those that cover the port.
+#[derive(Clone, Copy)]
+pub(super) struct Scope<'s, 'p> {
+    pub layer: &'s Layer<'p>,
+    pub live: &'s dyn Fn(RuleId) -> bool,
+}
+
+impl<'s, 'p> Scope<'s, 'p> {
+    pub fn allows(&self) -> impl Iterator<Item = usize> + use<'s, 'p> {
+        let Scope { layer, live } = *self;
+        (0..layer.allows.len()).filter(move |a| live(layer.allows[*a]))
+    }
+
+    pub fn denies(&self) -> impl Iterator<Item = usize> + use<'s, 'p> {
+        let Scope { layer, live } = *self;
+        (0..layer.denies.len()).filter(move |d| live(layer.denies[*d]))
+    }
+
+    /// The allows that may have a member in a set.
+    pub fn allows_meeting(&self, set: &Compiled<'p>) -> Vec<usize> {
+        let mut meeting = self.layer.allow.meeting(set);
+        meeting.retain(|a| (self.live)(self.layer.allows[*a]));
+        meeting
+    }
+
+    /// The denies that may have a member in a set.
+    pub fn denies_meeting(&self, set: &Compiled<'p>) -> Vec<usize> {
+        let mut meeting = self.layer.deny.meeting(set);
+        meeting.retain(|d| (self.live)(self.layer.denies[*d]));
+        meeting
+    }
+
+    /// What no rule denies, where an allow matches or none is known to.
+    pub fn not_denied(&self, by: Option<usize>) -> Refusal<'s, 'p> {
+        let Scope { layer, live } = *self;
+        let lifted_by = move |d: usize| {
+            if !live(layer.denies[d]) || by.is_some_and(|a| layer.opens[a].contains(&d)) {
+                return None;
+            }
+            Some(layer.openers[d].iter().copied().filter(|a| live(layer.allows[*a])).collect())
+        };
+        Refusal::Of { index: &layer.deny, lifting: &layer.allow, lifted_by: Box::new(lifted_by) }
+    }
+
+    /// What no allow matches.
+    pub fn not_allowed(&self) -> Refusal<'s, 'p> {
+        let Scope { layer, live } = *self;
+        let lifted_by = move |a: usize| live(layer.allows[a]).then(Vec::new);
+        Refusal::Of { index: &layer.allow, lifting: &layer.allow, lifted_by: Box::new(lifted_by) }
+    }
+
+    /// What no allow matches that opens a deny.
+    pub fn not_opened(&self, deny: usize) -> Refusal<'s, 'p> {
+        let openers = self.layer.openers[deny].iter().filter(|a| (self.live)(self.layer.allows[**a]));
+        Refusal::All(openers.map(|a| self.layer.allow.set(*a)).collect())
+    }
+}
+
+/// The rules of one layer that another policy's has not: by place.
+pub(super) struct Changed {
+    /// The allows that the new one has and the old one has not.
+    pub added: Vec<usize>,
+    /// The denies that the old one has and the new one has not.
+    pub removed: Vec<usize>,
+    /// For each deny of the new one, the same of the old one.
+    pub same: HashMap<usize, usize>,
+}
+
+impl Changed {
+    pub fn of<'x>(old: (&'x Policy, Scope<'_, '_>), new: (&'x Policy, Scope<'_, '_>)) -> Self {
+        fn subject(policy: &Policy, id: RuleId) -> (Effect, &Subject) {
+            (policy.rule(id).effect, &policy.rule(id).subject)
+        }
+        let ((old_policy, old), (new_policy, new)) = (old, new);
+        let before: HashSet<_> = old.allows().map(|a| subject(old_policy, old.layer.allows[a])).collect();
+        let added = new.allows().filter(|a| !before.contains(&subject(new_policy, new.layer.allows[*a]))).collect();
+        let mut denies: HashMap<_, _> = HashMap::new();
+        for d in old.denies() {
+            denies.entry(subject(old_policy, old.layer.denies[d])).or_insert(d);
+        }
+        let mut same = HashMap::new();
+        let mut kept = HashSet::new();
+        for d in new.denies() {
+            let subject = subject(new_policy, new.layer.denies[d]);
+            if let Some(before) = denies.get(&subject) {
+                same.insert(d, *before);
+                kept.insert(subject);
+            }
+        }
+        let removed = old.denies().filter(|d| !kept.contains(&subject(old_policy, old.layer.denies[*d]))).collect();
+        Self { added, removed, same }
+    }
+}

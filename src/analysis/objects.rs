@@ -1,0 +1,239 @@
+//! Accesses to paths and names: what the meaning says of them, as conjunctions that can be searched.
+//!
+//! Permission is a union over the allows (or the default) that may be the reason for it, denial one over the denies that
+//! may be; each part asks for members of some sets that others do not refuse. Where two policies are compared, only what
+//! one of them has alone can make a difference.
+
+use super::View;
+use super::layer::{Changed, Scope, compiled, kind, variables};
+use crate::ir::{Access, Policy, Subject};
+use crate::sets::host::Host;
+use crate::sets::many::{self, Budget, Compiled, Exhausted, Member, Refusal, Space};
+use crate::vocabulary::{Effect, Verb};
+
+/// Members of all of some sets that nothing refuses.
+pub(super) struct Part<'q, 'p> {
+    pub required: Vec<&'q Compiled<'p>>,
+    pub refusals: Vec<Refusal<'q, 'p>>,
+}
+
+/// The shortest member so far.
+pub(super) struct Best<'p> {
+    space: Space<'p>,
+    pub found: Option<Member>,
+}
+
+impl<'p> Best<'p> {
+    pub fn new(space: Space<'p>) -> Self {
+        Self { space, found: None }
+    }
+
+    /// Looks for a shorter one.
+    pub fn look(
+        &mut self,
+        required: &[&Compiled<'p>],
+        refusals: &[Refusal<'_, 'p>],
+        budget: &mut Budget,
+    ) -> Result<(), Exhausted> {
+        let shorter_than = self.found.as_ref().map(|found| found.size().0);
+        // Nothing is shorter than the shortest there is.
+        if let Some(found) = many::shortest(&self.space, required, refusals, shorter_than, budget)? {
+            self.found = Some(found);
+        }
+        Ok(())
+    }
+}
+
+/// An access of a verb over paths or names; none about a host that only has the name of a variable.
+fn access(verb: Verb, member: Member) -> Option<Access> {
+    Some(match (member, verb) {
+        (Member::Path(path), Verb::Read) => Access::Read(path),
+        (Member::Path(path), Verb::Write) => Access::Write(path),
+        (Member::Path(path), Verb::Exec) => Access::Exec(path),
+        (Member::Path(path), Verb::Socket) => Access::Socket(path),
+        (Member::Name(name), Verb::Env) => Access::Env(name),
+        (Member::Name(name), Verb::Mach) => Access::Mach(name),
+        (Member::Host(Host::Name(_) | Host::Variable(_)), _) | (Member::Path(_) | Member::Name(_), _) => return None,
+    })
+}
+
+/// What an access is that no rule of its verb matches; of `exec` it is what reading is.
+fn default(policy: &Policy, verb: Verb) -> bool {
+    match verb {
+        Verb::Read | Verb::Exec => policy.default_read.value == Effect::Allow,
+        Verb::Env => policy.default_env.as_ref().is_none_or(|setting| setting.value == Effect::Allow),
+        _ => false,
+    }
+}
+
+/// The rules that a verb over paths or names is decided by.
+struct Rules<'s, 'p> {
+    verb: Verb,
+    default: bool,
+    own: Scope<'s, 'p>,
+    /// Those of `read`, for a verb that also needs that no rule denies reading.
+    read: Option<Scope<'s, 'p>>,
+}
+
+/// Why an access is permitted: by which allow of the verb, and for an `exec` that no rule of its own matches by which of
+/// `read`; by the default where there is none.
+#[derive(Clone, Copy)]
+struct Reason {
+    own: Option<usize>,
+    read: Option<usize>,
+}
+
+impl<'s, 'p> Rules<'s, 'p> {
+    fn new(view: &View<'s, 'p>, verb: Verb, live: &'s dyn Fn(crate::ir::RuleId) -> bool) -> Self {
+        let own = Scope { layer: view.study.layer(verb), live };
+        let reads = matches!(verb, Verb::Write | Verb::Exec);
+        let read = reads.then(|| Scope { layer: view.study.layer(Verb::Read), live });
+        Self { verb, default: default(view.study.policy, verb), own, read }
+    }
+
+    /// The reasons that something in a set may be permitted for.
+    fn reasons(&self, within: &Compiled<'p>) -> Vec<Reason> {
+        let allow = |a| Reason { own: Some(a), read: None };
+        let mut reasons = Vec::new();
+        if self.default {
+            // By default everything is permitted that an allow would permit.
+            return vec![Reason { own: None, read: None }];
+        }
+        reasons.extend(self.own.allows_meeting(within).into_iter().map(allow));
+        if let (Verb::Exec, Some(read)) = (self.verb, &self.read) {
+            reasons.extend(read.allows_meeting(within).into_iter().map(|a| Reason { own: None, read: Some(a) }));
+        }
+        reasons
+    }
+
+    /// What is permitted for a reason.
+    fn permitted(&self, reason: Reason) -> Part<'s, 'p> {
+        let mut required = Vec::new();
+        required.extend(reason.own.map(|a| self.own.layer.allow.set(a)));
+        let mut refusals = vec![self.own.not_denied(reason.own)];
+        if let Some(read) = &self.read {
+            required.extend(reason.read.map(|a| read.layer.allow.set(a)));
+            refusals.push(read.not_denied(reason.read));
+        }
+        Part { required, refusals }
+    }
+
+    /// What no rule permits and the default does not.
+    fn left_to_default(&self) -> Option<Part<'s, 'p>> {
+        if self.default {
+            return None;
+        }
+        let mut refusals = vec![self.own.not_allowed()];
+        if let (Verb::Exec, Some(read)) = (self.verb, &self.read) {
+            refusals.push(read.not_allowed());
+        }
+        Some(Part { required: Vec::new(), refusals })
+    }
+
+    fn scopes(&self) -> impl Iterator<Item = Scope<'s, 'p>> + use<'s, 'p> {
+        std::iter::once(self.own).chain(self.read)
+    }
+}
+
+/// What a deny denies: its members that no allow opens.
+fn denied<'s, 'p>(scope: Scope<'s, 'p>, deny: usize) -> Part<'s, 'p> {
+    Part { required: vec![scope.layer.deny.set(deny)], refusals: vec![scope.not_opened(deny)] }
+}
+
+/// A shortest access in a set that is permitted, or denied.
+pub(super) fn decided<'p>(
+    view: View<'_, 'p>,
+    verb: Verb,
+    within: &'p Subject,
+    permits: bool,
+    budget: &mut Budget,
+) -> Result<Option<Access>, Exhausted> {
+    let live = |rule| view.live(rule);
+    let rules = Rules::new(&view, verb, &live);
+    let named = within;
+    let Some((kind, within)) = compiled(named) else { return Ok(None) };
+    let asked = Space { kind, variables: variables(named, kind) };
+    let mut best = Best::new(view.study.space(kind).and(asked));
+    let look = |part: Part<'_, 'p>, best: &mut Best<'p>, budget: &mut Budget| {
+        let mut required = vec![&within];
+        required.extend(part.required);
+        best.look(&required, &part.refusals, budget)
+    };
+    if permits {
+        for reason in rules.reasons(&within) {
+            look(rules.permitted(reason), &mut best, budget)?;
+        }
+    } else {
+        if let Some(part) = rules.left_to_default() {
+            look(part, &mut best, budget)?;
+        }
+        for scope in rules.scopes() {
+            for deny in scope.denies_meeting(&within) {
+                look(denied(scope, deny), &mut best, budget)?;
+            }
+        }
+    }
+    Ok(best.found.and_then(|member| access(verb, member)))
+}
+
+/// A shortest access that the new view permits and the old one does not.
+pub(super) fn widened<'p>(
+    old: View<'_, 'p>,
+    new: View<'_, 'p>,
+    verb: Verb,
+    budget: &mut Budget,
+) -> Result<Option<Access>, Exhausted> {
+    let (old_live, new_live) = (|rule| old.live(rule), |rule| new.live(rule));
+    let (before, after) = (Rules::new(&old, verb, &old_live), Rules::new(&new, verb, &new_live));
+    let kind = kind(verb);
+    let all = Compiled::all(kind);
+    let mut best = Best::new(old.study.space(kind).and(new.study.space(kind)));
+    let mut look = |reason: Reason, with: Option<&Compiled<'p>>, other: Part<'_, 'p>, budget: &mut Budget| {
+        let Part { mut required, mut refusals } = after.permitted(reason);
+        required.extend(with);
+        required.extend(other.required);
+        refusals.extend(other.refusals);
+        if required.is_empty() {
+            required.push(&all);
+        }
+        best.look(&required, &refusals, budget)
+    };
+    if after.default && !before.default {
+        if let Some(part) = before.left_to_default() {
+            look(Reason { own: None, read: None }, None, part, budget)?;
+        }
+    }
+    let policies = (old.study.policy, new.study.policy);
+    for (own, (old_scope, new_scope)) in before.scopes().zip(after.scopes()).enumerate() {
+        let own = own == 0;
+        let changed = Changed::of((policies.0, old_scope), (policies.1, new_scope));
+        for added in changed.added {
+            let set = new_scope.layer.allow.set(added);
+            let reasons = if own {
+                vec![Reason { own: Some(added), read: None }]
+            } else {
+                let mut reasons = after.reasons(set);
+                reasons.retain(|reason| reason.own.is_some() || reason.read.is_none_or(|a| a == added));
+                reasons
+            };
+            for reason in reasons {
+                // Where an allow of the verb is the reason, it is the one that counts, in the other turn of this loop.
+                if own || reason.own.is_none() {
+                    if let Some(part) = before.left_to_default() {
+                        look(reason, Some(set), part, budget)?;
+                    }
+                }
+                for deny in new_scope.layer.opens[added].iter().filter_map(|d| changed.same.get(d)) {
+                    let part = Part { required: Vec::new(), refusals: vec![old_scope.not_opened(*deny)] };
+                    look(reason, Some(set), part, budget)?;
+                }
+            }
+        }
+        for removed in changed.removed {
+            for reason in after.reasons(old_scope.layer.deny.set(removed)) {
+                look(reason, None, denied(old_scope, removed), budget)?;
+            }
+        }
+    }
+    Ok(best.found.and_then(|member| access(verb, member)))
+}

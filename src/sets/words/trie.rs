@@ -1,0 +1,201 @@
+//! The patterns of many sets as one tree, so that what hundreds of them share is one place in it, and those that begin
+//! elsewhere are never looked at.
+
+use super::{Origin, Token, Unit};
+use crate::sets::glob::Glob;
+use std::collections::HashMap;
+
+/// Patterns by their steps; each belongs to a set, named by a number.
+#[derive(Debug, Clone)]
+pub(in crate::sets) struct Trie<'a> {
+    places: Vec<Place<'a>>,
+    literals: HashMap<&'a [u8], u32>,
+    /// The places behind a literal.
+    named: HashMap<(u32, u32), u32>,
+}
+
+/// What patterns that begin alike have in common, up to here.
+#[derive(Debug, Clone, Default)]
+struct Place<'a> {
+    /// It was reached by [`Token::Many`]: any unit leads back to it.
+    stays: bool,
+    /// The place behind a [`Token::Many`], which takes no unit to get to.
+    many: Option<u32>,
+    /// The place that any one unit leads to.
+    one: Option<u32>,
+    origins: Vec<(Origin<'a>, u32)>,
+    literals: Vec<(&'a [u8], u32)>,
+    globs: Vec<(&'a Glob, u32)>,
+    /// The sets that have a pattern which ends here.
+    ends: Vec<u32>,
+}
+
+impl<'a> Trie<'a> {
+    pub fn new() -> Self {
+        Self { places: vec![Place::default()], literals: HashMap::new(), named: HashMap::new() }
+    }
+
+    /// Adds a pattern of a set.
+    pub fn insert(&mut self, shape: &[Token<'a>], set: u32) {
+        let mut at = 0;
+        for token in shape {
+            at = self.next(at, *token);
+        }
+        let ends = &mut self.places[at as usize].ends;
+        if ends.last() != Some(&set) {
+            ends.push(set);
+        }
+    }
+
+    fn next(&mut self, at: u32, token: Token<'a>) -> u32 {
+        let fresh = count(self.places.len());
+        let here = &mut self.places[at as usize];
+        let next = match token {
+            // Another `**` leads no further.
+            Token::Many if here.stays => at,
+            Token::Many => *here.many.get_or_insert(fresh),
+            Token::One => *here.one.get_or_insert(fresh),
+            Token::Origin(origin) => find_or_push(&mut here.origins, origin, fresh),
+            Token::Glob(glob) => find_or_push(&mut here.globs, glob, fresh),
+            Token::Literal(literal) => {
+                let known = count(self.literals.len());
+                let name = *self.literals.entry(literal).or_insert(known);
+                let next = *self.named.entry((at, name)).or_insert(fresh);
+                if next == fresh {
+                    here.literals.push((literal, fresh));
+                }
+                next
+            }
+        };
+        if next == fresh {
+            self.places.push(Place { stays: token == Token::Many, ..Place::default() });
+        }
+        next
+    }
+
+    /// The places before the first unit.
+    pub fn start(&self) -> Vec<u32> {
+        let mut places = vec![0];
+        self.close(&mut places);
+        places
+    }
+
+    fn close(&self, places: &mut Vec<u32>) {
+        let mut index = 0;
+        while let Some(place) = places.get(index) {
+            places.extend(self.places[*place as usize].many);
+            index += 1;
+        }
+        places.sort_unstable();
+        places.dedup();
+    }
+
+    /// The places one unit on.
+    pub fn step(&self, places: &[u32], unit: &Unit<'_>) -> Vec<u32> {
+        let mut next = Vec::with_capacity(places.len() + 1);
+        let literal = match unit {
+            Unit::Segment(segment) => self.literals.get(&segment[..]).copied(),
+            Unit::Origin(_) => None,
+        };
+        for &at in places {
+            let place = &self.places[at as usize];
+            if place.stays {
+                next.push(at);
+            }
+            next.extend(place.one);
+            match unit {
+                Unit::Origin(origin) => {
+                    next.extend(place.origins.iter().filter(|(own, _)| own == origin).map(|(_, next)| *next));
+                }
+                Unit::Segment(segment) => {
+                    next.extend(literal.and_then(|literal| self.named.get(&(at, literal))));
+                    next.extend(place.globs.iter().filter(|(glob, _)| glob.matches(segment)).map(|(_, next)| *next));
+                }
+            }
+        }
+        self.close(&mut next);
+        next
+    }
+
+    /// Whether some pattern has a literal or a glob for this segment next.
+    pub fn wants(&self, places: &[u32], segment: &[u8]) -> bool {
+        let literal = self.literals.get(segment);
+        places.iter().any(|at| {
+            literal.is_some_and(|literal| self.named.contains_key(&(*at, *literal)))
+                || self.places[*at as usize].globs.iter().any(|(glob, _)| glob.matches(segment))
+        })
+    }
+
+    /// The literals and globs that patterns have next.
+    pub fn tokens(&self, places: &[u32]) -> impl Iterator<Item = Token<'a>> + use<'_, 'a> {
+        let places: Vec<_> = places.iter().map(|at| &self.places[*at as usize]).collect();
+        places.into_iter().flat_map(|place| {
+            let literals = place.literals.iter().map(|(literal, _)| Token::Literal(literal));
+            literals.chain(place.globs.iter().map(|(glob, _)| Token::Glob(glob)))
+        })
+    }
+
+    /// The origins that patterns begin at.
+    pub fn origins(&self) -> impl Iterator<Item = Origin<'a>> + '_ {
+        self.places[0].origins.iter().map(|(origin, _)| *origin)
+    }
+
+    /// The sets that have a pattern which ends at one of these places, and whether it matches however the word goes on.
+    pub fn ends<'t>(&'t self, places: &'t [u32]) -> impl Iterator<Item = (u32, bool)> + 't {
+        places.iter().flat_map(|at| {
+            let place = &self.places[*at as usize];
+            place.ends.iter().map(|set| (*set, place.stays))
+        })
+    }
+
+    /// The sets that may have a word in common with a pattern: all that do, and some that begin alike and do not.
+    pub fn meeting(&self, shape: &[Token<'a>]) -> Vec<u32> {
+        let mut places = self.start();
+        let mut rest = shape.iter();
+        let mut whole = true;
+        for token in &mut rest {
+            let unit = match token {
+                Token::Literal(literal) => Unit::Segment(literal.to_vec()),
+                Token::Origin(origin) => Unit::Origin(*origin),
+                Token::Glob(_) | Token::One | Token::Many => {
+                    whole = false;
+                    break;
+                }
+            };
+            places = self.step(&places, &unit);
+        }
+        let mut sets = Vec::new();
+        if whole {
+            sets.extend(self.ends(&places).map(|(set, _)| set));
+        } else {
+            let mut stack = places;
+            while let Some(at) = stack.pop() {
+                let place = &self.places[at as usize];
+                sets.extend(&place.ends);
+                stack.extend(place.many);
+                stack.extend(place.one);
+                stack.extend(place.origins.iter().map(|(_, next)| *next));
+                stack.extend(place.literals.iter().map(|(_, next)| *next));
+                stack.extend(place.globs.iter().map(|(_, next)| *next));
+            }
+        }
+        sets.sort_unstable();
+        sets.dedup();
+        sets
+    }
+}
+
+fn find_or_push<K: PartialEq>(known: &mut Vec<(K, u32)>, key: K, fresh: u32) -> u32 {
+    match known.iter().find(|(own, _)| *own == key) {
+        Some((_, place)) => *place,
+        None => {
+            known.push((key, fresh));
+            fresh
+        }
+    }
+}
+
+/// Places are far fewer than 2^32: each takes memory.
+fn count(length: usize) -> u32 {
+    u32::try_from(length).expect("fewer than 2^32 of them fit into memory")
+}
