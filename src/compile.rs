@@ -5,7 +5,7 @@
 use crate::backend::bubblewrap::{LOOSER, Needs, Plan, lower};
 use crate::diagnostic::{Diagnostic, any_error};
 use crate::ir::{BoundPolicy, Origin};
-use crate::lint;
+use crate::lint::{self, Wanted};
 use crate::source::Span;
 
 /// What became of a policy.
@@ -22,7 +22,7 @@ pub struct Compiled {
 
 /// Compiles a bound policy for Linux.
 pub fn compile(policy: &BoundPolicy, needs: &Needs) -> Compiled {
-    let mut said = lint::run(policy);
+    let mut said = lint::run(policy, Wanted { errors_alone: needs.errors_alone });
     let plan = match lower(policy, needs) {
         Ok(lowered) => {
             said.extend(lowered.gaps);
@@ -33,7 +33,7 @@ pub fn compile(policy: &BoundPolicy, needs: &Needs) -> Compiled {
             None
         }
     };
-    let (diagnostics, used) = lint::suppress(said, policy, LOOSER);
+    let (diagnostics, used) = lint::suppress(said, policy, &[LOOSER, lint::ESCAPES].concat());
     let unused = lint::unused(policy, &used, |span| !in_std(policy, span));
     let plan = plan.filter(|_| !any_error(&diagnostics));
     Compiled { plan, diagnostics, unused }

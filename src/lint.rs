@@ -2,21 +2,45 @@
 //!
 //! Knows the meaning alone: no text, no machine, no target.
 
+mod control_socket;
 mod expectation;
+mod granted;
+mod place;
 mod suppression;
+#[cfg(test)]
+mod tests;
 mod within;
 
 use crate::diagnostic::{Code, Diagnostic};
-use crate::ir::Policy;
+use crate::ir::{Origin, Policy, Rule};
 
 pub use suppression::{suppress, unused};
 
 /// Every code raised here.
-pub static CODES: &[&[&Code]] = &[expectation::CODES, suppression::CODES, within::CODES];
+pub static CODES: &[&[&Code]] = &[control_socket::CODES, expectation::CODES, suppression::CODES, within::CODES];
+
+/// Errors that a comment may accept: they say what the policy hands over, not that it cannot be held.
+pub static ESCAPES: &[&Code] = &[&control_socket::CONTROL_SOCKET];
+
+/// What is looked for.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Wanted {
+    /// Nothing that is no error is wanted, and what only that needs is not worked out.
+    pub errors_alone: bool,
+}
 
 /// Everything found in a policy, suppressed or not.
-pub fn run(policy: &Policy) -> Vec<Diagnostic> {
+pub fn run(policy: &Policy, wanted: Wanted) -> Vec<Diagnostic> {
     let mut found = expectation::check(policy);
     found.extend(within::check(policy));
+    found.extend(control_socket::check(policy));
+    if wanted.errors_alone {
+        return found;
+    }
     found
+}
+
+/// Whether a rule is one of those that are looked at: no embedded module's.
+fn is_given(rule: &Rule) -> bool {
+    rule.origin != Origin::Std
 }

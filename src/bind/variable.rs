@@ -54,7 +54,17 @@ pub(super) fn settle(policy: &mut Policy, host: &dyn Host, diagnostics: &mut Vec
     for name in ["HOME", "WORKSPACE"] {
         settler.value(name);
     }
-    policy.rules.retain_mut(|rule| settler.keep(&mut rule.subject, &rule.unset, rule.span, "rule"));
+    let mut dropped = Vec::new();
+    policy.rules.retain_mut(|rule| {
+        let kept = settler.keep(&mut rule.subject, &rule.unset, rule.span, "rule");
+        dropped.extend((!kept).then_some(rule.span));
+        kept
+    });
+    // What is said of a rule that is left out is left out with it.
+    let rules = &policy.rules;
+    policy.suppressions.retain(|suppression| {
+        !dropped.iter().any(|span| suppression.covers(*span)) || rules.iter().any(|rule| suppression.covers(rule.span))
+    });
     policy.expects.retain_mut(|expect| settler.keep(&mut expect.subject, &expect.unset, expect.span, "expectation"));
     policy.assumes.retain(|assume| {
         // An assumption about a variable that nothing uses says nothing; one in terms of an unset one can't hold.

@@ -2,6 +2,7 @@
 
 use super::arguments::Levels;
 use sandbox_runtime::diagnostic::{Diagnostic, Level, nearest};
+use sandbox_runtime::lint::ESCAPES;
 
 impl Levels {
     /// Refuses codes that don't exist.
@@ -21,15 +22,15 @@ impl Levels {
         Ok(())
     }
 
-    /// Sets levels, and leaves out what is allowed. An error that is not a lint's (syntax, names, …) stays one: a policy
-    /// that cannot be read is not made readable by a flag.
+    /// Sets levels, and leaves out what is allowed. An error that a comment could not accept (syntax, names, proofs, …) stays
+    /// one: a policy that cannot be read is not made readable by a flag.
     pub fn apply(&self, diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
         let has = |list: &[String], name: &str| list.iter().any(|entry| entry == name);
         diagnostics
             .into_iter()
             .filter_map(|mut diagnostic| {
                 let name = diagnostic.code.name;
-                if diagnostic.code.level == Level::Error {
+                if diagnostic.code.level == Level::Error && !ESCAPES.contains(&diagnostic.code) {
                     return Some(diagnostic);
                 }
                 if has(&self.deny, name) {

@@ -37,16 +37,17 @@ codes! {
 
 /// The findings that no suppression takes away, and for each suppression whether it took one.
 ///
-/// Warnings and notes can be silenced; of errors only those of the codes in `gaps`, where a policy is held but for what the
-/// finding says. Any other error says that it is not held, and a comment does not change that.
-pub fn suppress(diagnostics: Vec<Diagnostic>, policy: &Policy, gaps: &[&Code]) -> (Vec<Diagnostic>, Vec<bool>) {
+/// Warnings and notes can be silenced; of errors only those of the codes in `open`: gaps, where a policy is held but for what
+/// the finding says, and escapes, which it opens in so many words. Any other error says that it is not held, and a comment
+/// does not change that.
+pub fn suppress(diagnostics: Vec<Diagnostic>, policy: &Policy, open: &[&Code]) -> (Vec<Diagnostic>, Vec<bool>) {
     let mut used = vec![false; policy.suppressions.len()];
     let kept = diagnostics
         .into_iter()
         .filter(|diagnostic| {
             let mut silenced = false;
             for (suppression, used) in policy.suppressions.iter().zip(&mut used) {
-                if acceptable(diagnostic, gaps) && covers(suppression, diagnostic) {
+                if acceptable(diagnostic, open) && covers(suppression, diagnostic) {
                     *used = true;
                     silenced = true;
                 }
@@ -72,8 +73,8 @@ pub fn unused(policy: &Policy, used: &[bool], given: impl Fn(Span) -> bool) -> V
         .collect()
 }
 
-fn acceptable(diagnostic: &Diagnostic, gaps: &[&Code]) -> bool {
-    diagnostic.level < Level::Error || gaps.contains(&diagnostic.code)
+fn acceptable(diagnostic: &Diagnostic, open: &[&Code]) -> bool {
+    diagnostic.level < Level::Error || open.contains(&diagnostic.code)
 }
 
 fn covers(suppression: &Suppression, diagnostic: &Diagnostic) -> bool {

@@ -34,6 +34,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("pest_derive", &["syntax"]),
     ("idna", &["sets"]),
     ("ipnet", &["sets"]),
+    ("psl", &["lint"]),
     ("miette", &["diagnostic"]),
     ("strsim", &["diagnostic"]),
     ("hyper", &["proxy"]),

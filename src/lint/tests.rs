@@ -1,0 +1,95 @@
+#![allow(clippy::unwrap_used)]
+//! What the lints' own tests share: a policy from its text, and what a lint says of it.
+
+use super::granted;
+use crate::bind::bind;
+use crate::diagnostic::{Diagnostic, any_error};
+use crate::host::nominal;
+use crate::ir::{Access, Policy, decide, special};
+use crate::resolve::{Options, resolve, tests::Texts};
+use crate::sets::address;
+use crate::sets::host::Name;
+use crate::sets::path::{AbsPath, Start};
+use crate::sets::peer::Protocol;
+use crate::source::Sources;
+use crate::vocabulary::{System, Verb};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// A policy away from any machine.
+pub(crate) fn symbolic_on(system: System, text: &str) -> Policy {
+    let mut sources = Sources::default();
+    let given = sources.add("a.policy", text);
+    let options = Options { system, defines: BTreeMap::new() };
+    let (policy, said) = resolve(&[given], &mut sources, &Texts(&[]), &options);
+    assert!(!any_error(&said), "{text}: {said:?}");
+    policy.unwrap()
+}
+
+/// The same for Linux.
+pub(crate) fn symbolic(text: &str) -> Policy {
+    symbolic_on(System::Linux, text)
+}
+
+/// A policy on the nominal machine, with more lines of its listing.
+pub(crate) fn bound_on(listing: &str, text: &str) -> Policy {
+    let (policy, said) = bind(symbolic(text), &nominal().with(listing).unwrap());
+    assert!(!any_error(&said), "{text}: {said:?}");
+    policy.unwrap().0
+}
+
+/// A policy on the nominal machine.
+pub(crate) fn bound(text: &str) -> Policy {
+    bound_on("", text)
+}
+
+/// What some findings say, one a line: the level, the text they are about, the message and the witness. Each witness is an
+/// access that the policy permits.
+pub(crate) fn lines(policy: &Policy, text: &str, found: &[Diagnostic]) -> String {
+    let mut lines = String::new();
+    for diagnostic in found {
+        if let Some(witness) = &diagnostic.witness {
+            assert!(decide(policy, &access(witness)).allowed, "{text}: `{witness}` is no witness");
+        }
+        assert!(diagnostic.help.is_some(), "{}: no help", diagnostic.code.name);
+        let about = &text[diagnostic.span().unwrap().range()];
+        let witness = diagnostic.witness.as_deref().unwrap_or("nothing");
+        let level = format!("{:?}", diagnostic.level).to_lowercase();
+        let _ = writeln!(lines, "{level} {about}: {} ({witness})", diagnostic.message);
+    }
+    lines
+}
+
+/// An access, from its words.
+fn access(words: &str) -> Access {
+    let (verb, object) = words.split_once(' ').unwrap();
+    let verb = Verb::from_word(verb).unwrap();
+    match verb {
+        Verb::Connect | Verb::Listen => {
+            let (host, rest) = object.rsplit_once(':').unwrap();
+            let (port, udp) = rest.split_once('/').unwrap_or((rest, ""));
+            let port = port.parse().unwrap();
+            let protocol = if udp == "udp" { Protocol::Udp } else { Protocol::Tcp };
+            match (address::parse_address(host), verb) {
+                (Ok(address), Verb::Listen) => Access::Listen { address, port },
+                (Ok(address), _) => Access::Connect { name: None, address, port, protocol },
+                (Err(_), _) => Access::Connect {
+                    name: Some(Name::parse(host).unwrap()),
+                    address: special::NOMINAL,
+                    port,
+                    protocol,
+                },
+            }
+        }
+        Verb::Env => Access::Env(object.to_owned()),
+        Verb::Mach => Access::Mach(object.to_owned()),
+        verb => granted::access(verb, path(object)).unwrap(),
+    }
+}
+
+fn path(text: &str) -> AbsPath {
+    let Some(rest) = text.strip_prefix('$') else { return AbsPath::parse(text).unwrap() };
+    let (name, below) = rest.split_once('/').map_or((rest, ""), |(name, _)| (name, &rest[name.len()..]));
+    let below = if below.is_empty() { AbsPath::root() } else { AbsPath::parse(below).unwrap() };
+    AbsPath { start: Start::Variable(name.to_owned()), ..below }
+}
