@@ -2,6 +2,7 @@
 //!
 //! Knows the meaning alone: no text, no machine, no target.
 
+mod broad_grant;
 mod control_socket;
 mod expectation;
 mod granted;
@@ -17,7 +18,8 @@ use crate::ir::{Origin, Policy, Rule};
 pub use suppression::{suppress, unused};
 
 /// Every code raised here.
-pub static CODES: &[&[&Code]] = &[control_socket::CODES, expectation::CODES, suppression::CODES, within::CODES];
+pub static CODES: &[&[&Code]] =
+    &[broad_grant::CODES, control_socket::CODES, expectation::CODES, suppression::CODES, within::CODES];
 
 /// Errors that a comment may accept: they say what the policy hands over, not that it cannot be held.
 pub static ESCAPES: &[&Code] = &[&control_socket::CONTROL_SOCKET];
@@ -37,6 +39,7 @@ pub fn run(policy: &Policy, wanted: Wanted) -> Vec<Diagnostic> {
     if wanted.errors_alone {
         return found;
     }
+    found.extend(broad_grant::check(policy));
     found
 }
 

@@ -43,8 +43,8 @@ pub(super) fn bound(pattern: Pattern, policy: &Policy) -> Pattern {
 /// Where a path leads by the links that `bind` met.
 pub(super) fn resolved(mut place: AbsPath, policy: &Policy) -> AbsPath {
     for _ in 0..LINKS {
-        let links = policy.facts.links.iter();
-        let Some(next) = links.filter_map(|link| Some(link.to.join_all(place.below(&link.at)?))).next() else { break };
+        let mut links = policy.facts.links.iter();
+        let Some(next) = links.find_map(|link| Some(link.to.join_all(place.below(&link.at)?))) else { break };
         place = next;
     }
     place
