@@ -54,6 +54,7 @@ pub fn bind(policy: Policy, host: &dyn Host) -> (Option<BoundPolicy>, Vec<Diagno
     let expansions = walk::walk(&policy, host, &links, &private, &mut diagnostics).expansions;
     values.insert("TMP".to_owned(), private.place.to_string());
     let mounts = node::aliases(host);
+    let search_path = variable::search_path(host).into_iter().map(|place| links.follow(&place).place).collect();
     policy.facts = Facts {
         variables: values,
         nodes: node::named(&policy, &expansions, &mounts, &private, &mut links),
@@ -61,6 +62,8 @@ pub fn bind(policy: Policy, host: &dyn Host) -> (Option<BoundPolicy>, Vec<Diagno
         mounts,
         expansions,
         own_addresses: host.addresses().to_vec(),
+        policies: policy.files.iter().flat_map(|file| host.file(file)).collect(),
+        search_path,
     };
     (Some(BoundPolicy(policy)), diagnostics)
 }

@@ -42,6 +42,10 @@ pub trait Host {
     /// Whatever listing it fails with.
     fn list(&self, path: &AbsPath) -> io::Result<Vec<(Vec<u8>, bool)>>;
 
+    /// The names, from the root, of a file that is named as on a command line: as it stands, and links followed. None where
+    /// no such file is known.
+    fn file(&self, name: &str) -> Vec<AbsPath>;
+
     /// The mount table: of the mounts at or above a path, the last one shows it.
     fn mounts(&self) -> &[MountFact];
 

@@ -124,6 +124,8 @@ fn resolve_with(
         diagnostics.push(diagnostic.help(format!("write `${name}` in a rule, or take it out")));
     }
     loopback::check(&policy, &mut diagnostics);
+    policy.files = mem::take(&mut loader.read);
+    policy.files.extend(given.iter().map(|source| loader.sources.get(*source).name().to_owned()));
     // `deny` wins; without any, the policy is as closed as it can be and must not be used.
     let deny = reads.iter().position(|read| read.value != Effect::Allow);
     match reads.into_iter().nth(deny.unwrap_or(0)) {

@@ -24,6 +24,12 @@ pub(super) fn places(values: &Values) -> Places {
     values.iter().filter_map(|(name, value)| Some((name.clone(), AbsPath::parse(value).ok()?))).collect()
 }
 
+/// The directories of `PATH`, as far as they are absolute.
+pub(super) fn search_path(host: &dyn Host) -> Vec<AbsPath> {
+    let path = host.variable("env.PATH").unwrap_or_default();
+    path.split(':').filter_map(|place| AbsPath::parse(place.trim_end_matches('/')).ok()).collect()
+}
+
 /// The names of a subject's variables.
 pub(super) fn names(subject: &Subject) -> impl Iterator<Item = &str> {
     fn path(pattern: &Pattern) -> Option<&str> {

@@ -68,6 +68,10 @@ impl Host for Nominal {
         self.machine.list(path)
     }
 
+    fn file(&self, _: &str) -> Vec<AbsPath> {
+        Vec::new()
+    }
+
     fn mounts(&self) -> &[MountFact] {
         self.machine.mounts()
     }

@@ -179,6 +179,10 @@ impl Host for Listing {
         Ok(here.filter_map(|(at, (kind, _))| Some((at.name()?.to_vec(), *kind == NodeKind::Directory))).collect())
     }
 
+    fn file(&self, name: &str) -> Vec<AbsPath> {
+        AbsPath::parse(name).into_iter().collect()
+    }
+
     fn mounts(&self) -> &[MountFact] {
         &self.mounts
     }

@@ -129,6 +129,15 @@ impl Host for Machine {
         Ok(names)
     }
 
+    fn file(&self, name: &str) -> Vec<AbsPath> {
+        // What is no file (a flag, an embedded module) has no place, and nothing is known of it.
+        let (Ok(named), Ok(real)) = (std::path::absolute(name), fs::canonicalize(name)) else { return Vec::new() };
+        let mut places: Vec<AbsPath> =
+            [named, real].iter().filter_map(|path| AbsPath::parse(path.as_os_str().as_bytes()).ok()).collect();
+        places.dedup();
+        places
+    }
+
     fn mounts(&self) -> &[MountFact] {
         &self.mounts
     }

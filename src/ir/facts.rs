@@ -22,6 +22,10 @@ pub struct Facts {
     pub expansions: Vec<(RuleId, AbsPath)>,
     /// This machine's own addresses: special to a connection.
     pub own_addresses: Vec<IpAddr>,
+    /// The files that the policy was read from, each under every name by which it was reached.
+    pub policies: Vec<AbsPath>,
+    /// The directories in which the caller's shell looks for programs (`PATH`), links followed.
+    pub search_path: Vec<AbsPath>,
 }
 
 /// A symbolic link and the place it leads to in the end.

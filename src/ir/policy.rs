@@ -31,6 +31,8 @@ pub struct Policy {
     pub withins: Vec<Within>,
     pub assumes: Vec<Assume>,
     pub suppressions: Vec<Suppression>,
+    /// The files it was read from, by the names under which they were opened: policies and lists, no embedded module.
+    pub files: Vec<String>,
     /// The machine; empty until bound.
     pub facts: Facts,
 }
@@ -49,6 +51,7 @@ impl Policy {
             withins: Vec::new(),
             assumes: Vec::new(),
             suppressions: Vec::new(),
+            files: Vec::new(),
             facts: Facts::default(),
         }
     }

@@ -20,7 +20,8 @@ pub struct Range {
     pub source: &'static str,
 }
 
-const fn range(network: &'static str, what: &'static str, source: &'static str) -> Range {
+/// A line of such a table.
+pub const fn range(network: &'static str, what: &'static str, source: &'static str) -> Range {
     Range { network, what, source }
 }
 

@@ -51,6 +51,8 @@ pub(super) struct Loader<'a> {
     /// The files that use the one being read, outermost first.
     chain: Vec<String>,
     pub diagnostics: Vec<Diagnostic>,
+    /// The files that were read, by path.
+    pub read: Vec<String>,
 }
 
 enum Used {
@@ -61,7 +63,7 @@ enum Used {
 impl<'a> Loader<'a> {
     pub fn new(sources: &'a mut Sources, files: &'a dyn Files, options: &'a Options, modules: Modules) -> Self {
         let (loaded, seen, chain, diagnostics) = (Vec::new(), BTreeMap::new(), Vec::new(), Vec::new());
-        Self { sources, files, options, modules, loaded, seen, chain, diagnostics }
+        Self { sources, files, options, modules, loaded, seen, chain, diagnostics, read: Vec::new() }
     }
 
     /// Reads what the given files use, and so on.
@@ -167,6 +169,7 @@ impl<'a> Loader<'a> {
     fn read(&mut self, path: &str, span: Span) -> Option<String> {
         match self.files.read(path) {
             Ok(text) => {
+                self.read.push(path.to_owned());
                 if text.writable_by_others {
                     let message = format!("others may change `{path}`, and with it this policy");
                     let help = format!("run `chmod go-w` on `{path}`, and keep it in a directory that is yours alone");

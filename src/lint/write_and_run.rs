@@ -1,0 +1,93 @@
+//! Places that the command may both write and run: what it brings along, or fetches, it can start.
+//!
+//! In the workspace that is the point of most runs, and `$TMP` is gone afterwards: neither is looked at.
+
+use super::{granted, place};
+use crate::codes;
+use crate::diagnostic::Diagnostic;
+use crate::ir::{Policy, Subject};
+use crate::sets::path::PathSet;
+use crate::vocabulary::{Effect, Verb};
+
+codes! {
+    /// # `write-and-run`
+    ///
+    /// ## What it says
+    /// The command may write files in a place and run them there, and the place is neither `$WORKSPACE` nor `$TMP`.
+    ///
+    /// ## Why
+    /// What may be read may be run unless a rule says otherwise, so data that is fetched into such a place is a program when the
+    /// command wants it to be; and it is still there when somebody else runs it.
+    ///
+    /// ## Example
+    /// ```policy
+    /// srt 1
+    /// use std/system
+    /// default read deny
+    /// allow read, write /srv/data
+    /// ```
+    ///
+    /// ## Use instead
+    /// ```policy
+    /// srt 1
+    /// use std/system
+    /// default read deny
+    /// allow read, write /srv/data
+    /// deny  exec        /srv/data
+    /// ```
+    pub WRITE_AND_RUN = "write-and-run", Warning;
+}
+
+/// One finding for each rule that makes such a place writable.
+pub fn check(policy: &Policy) -> Vec<Diagnostic> {
+    let everywhere = place::tree("/", policy);
+    let own = ["$WORKSPACE", "$TMP", "$GIT_COMMON_DIR"].map(|name| place::tree(name, policy));
+    let outside = PathSet { include: vec![everywhere], exclude: own.to_vec() };
+    let opened = policy.rules_of(Verb::Exec).filter(|(_, rule)| rule.effect == Effect::Allow);
+    let opened = opened.filter_map(|(_, rule)| match &rule.subject {
+        Subject::Paths(set) => {
+            Some(PathSet { include: set.include.clone(), exclude: [&set.exclude[..], &own].concat() })
+        }
+        _ => None,
+    });
+    let opened: Vec<PathSet> = opened.collect();
+    let rules = granted::allows(policy, Verb::Write);
+    rules
+        .filter_map(|(id, rule)| {
+            let found = |places: &PathSet| granted::path(policy, id, places, &[Verb::Exec]);
+            // Where running is denied, a narrower rule may have opened it again.
+            let path = found(&outside).or_else(|| opened.iter().find_map(found))?;
+            let message = "what the command writes here it may run, and so may whoever finds it afterwards";
+            let diagnostic = Diagnostic::new(&WRITE_AND_RUN, message).label(rule.span, "written and run");
+            let help = "add `deny exec` for the place, or write to `$TMP`";
+            Some(diagnostic.witness(format!("{} {path}", Verb::Write)).help(help))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lint::tests::{bound, lines, symbolic};
+
+    #[test]
+    fn what_is_written_is_not_run() {
+        for (rules, expected) in [
+            ("allow read, write /srv/data", true),
+            ("allow read, write [$WORKSPACE, $TMP, $TMP/x, $WORKSPACE/build, $GIT_COMMON_DIR]", false),
+            ("allow read, write /srv/data\ndeny exec /srv/data", false),
+            ("allow read, write /srv/data\nforbid exec /", false),
+            ("allow read, write /srv/data\ndeny exec /srv/data\nallow exec /srv/data/bin", true),
+            ("allow read, write /srv/data\ndeny exec /srv/data/*", true),
+            ("allow write /srv/data", false),
+            ("allow read /srv/data", false),
+            ("allow read, write ~", true),
+        ] {
+            let text = format!("srt 1\ndefault read deny\n{rules}\n");
+            for policy in [symbolic(&text), bound(&text)] {
+                let said = lines(&policy, &text, &check(&policy));
+                assert_eq!(!said.is_empty(), expected, "{rules}: {said}");
+            }
+        }
+    }
+}
