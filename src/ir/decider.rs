@@ -2,8 +2,8 @@
 //! inclusions that are worked out once.
 
 use super::decide::{Meaning, Verdict, more_specific};
-use super::{Access, Policy, RuleId, Subject};
-use crate::sets::path::{AbsPath, Matcher};
+use super::{Access, MountFact, Policy, Rule, RuleId, Subject};
+use crate::sets::path::{AbsPath, Matcher, Pattern};
 use crate::vocabulary::{Effect, Verb};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -22,21 +22,48 @@ pub struct Decider<'p> {
 impl<'p> Decider<'p> {
     /// Compiles the path rules of a policy.
     pub fn new(policy: &'p Policy) -> Self {
+        Self::of(policy, |_| true)
+    }
+
+    /// For those who ask whether something is allowed, and of a denial no more: what denies writing where no rule allows it
+    /// is left out. Of hundreds of places whose writing a shared module denies, a policy opens few.
+    pub fn of_grants(policy: &'p Policy) -> Self {
+        if is_aliased(policy) {
+            return Self::new(policy);
+        }
+        let grants: Vec<&Pattern> = policy
+            .rules
+            .iter()
+            .filter(|rule| rule.effect == Effect::Allow && rule.verb == Verb::Write)
+            .filter_map(|rule| if let Subject::Paths(set) = &rule.subject { Some(&set.include) } else { None })
+            .flatten()
+            .collect();
+        let opened = |pattern: &Pattern| grants.iter().any(|grant| !pattern.begins_apart(grant));
+        Self::of(policy, |rule| {
+            rule.effect == Effect::Allow
+                || rule.verb != Verb::Write
+                || matches!(&rule.subject, Subject::Paths(set) if set.include.iter().any(opened))
+        })
+    }
+
+    fn of(policy: &'p Policy, counts: impl Fn(&Rule) -> bool) -> Self {
         let mut rules = Vec::new();
         let mut sets = Vec::new();
         for (rule, id) in policy.rules.iter().zip((0..).map(RuleId)) {
-            if let Subject::Paths(set) = &rule.subject {
+            if let Subject::Paths(set) = &rule.subject
+                && counts(rule)
+            {
                 rules.push(id);
                 sets.push(set);
             }
         }
-        let mounts = &policy.facts.mounts;
-        let aliased = mounts
-            .iter()
-            .enumerate()
-            .any(|(index, mount)| mounts[index + 1..].iter().any(|other| other.device == mount.device));
         let matcher = RefCell::new(Matcher::new(sets));
-        Self { policy, rules, matcher, inside: RefCell::default(), aliased }
+        Self { policy, rules, matcher, inside: RefCell::default(), aliased: is_aliased(policy) }
+    }
+
+    /// Whether a path may be the literal target of a rule that counts: never `false` for one.
+    pub fn may_be_named(&self, path: &AbsPath) -> bool {
+        self.matcher.borrow().may_be_named(path)
     }
 
     /// The policy that is decided by.
@@ -86,4 +113,11 @@ impl<'p> Decider<'p> {
         matching.dedup();
         matching
     }
+}
+
+fn is_aliased(policy: &Policy) -> bool {
+    let mounts = &policy.facts.mounts;
+    let again =
+        |(index, mount): (usize, &MountFact)| mounts[index + 1..].iter().any(|other| other.device == mount.device);
+    mounts.iter().enumerate().any(again)
 }

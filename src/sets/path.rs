@@ -166,7 +166,7 @@ impl AbsPath {
 
     fn bytes(&self) -> Vec<u8> {
         let mut bytes = match &self.start {
-            Start::Root => Vec::new(),
+            Start::Root => Vec::with_capacity(self.segments.iter().map(|name| name.len() + 1).sum::<usize>().max(1)),
             Start::Variable(name) => format!("${name}").into_bytes(),
             Start::Drive(drive) => format!("{drive}:").into_bytes(),
         };
@@ -232,6 +232,12 @@ impl Pattern {
             Some(Segment::Literal(literal)) => Some(literal),
             _ => None,
         }
+    }
+
+    /// Whether the literal prefixes of two patterns already keep them apart. `false` says nothing.
+    pub fn begins_apart(&self, other: &Self) -> bool {
+        let names = |depth| Some((self.literal_at(depth)?, other.literal_at(depth)?));
+        self.start == other.start && (0..).map_while(names).any(|(own, other)| own != other)
     }
 
     /// Whether this is the literal prefix.

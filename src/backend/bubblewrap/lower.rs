@@ -64,14 +64,14 @@ pub fn lower(policy: &BoundPolicy, needs: &Needs) -> Result<Lowered, Vec<Diagnos
     let mut errors = Vec::new();
     let mut gaps = Vec::new();
     let network = network::lower(policy, &mut gaps, &mut errors);
-    let judge = match Judge::new(policy) {
+    let judge = match Judge::new(policy, needs.errors_alone) {
         Ok(judge) => judge,
         Err(error) => {
             errors.push(*error);
             return Err(errors);
         }
     };
-    let tree = Tree::new(policy);
+    let tree = Tree::new(&judge);
     let layout = mounts::lay_out(&tree, &judge, needs);
     let later = later::gaps(&tree, &layout, &judge, needs);
     errors.extend(judge.errors());

@@ -256,6 +256,20 @@ impl Matcher {
         state
     }
 
+    /// Whether the literal segments of a pattern may end at a path: never `false` where they do.
+    pub fn may_be_named(&self, path: &AbsPath) -> bool {
+        let Some(start) = self.beginning(&path.start) else { return false };
+        let place = path.segments.iter().try_fold(start, |at, name| {
+            let literal = self.literals.get(name)?;
+            self.named.get(&(at, *literal)).copied()
+        });
+        let ends = |place: u32| !self.places[place as usize].ends.is_empty();
+        let ends_behind = |place: u32| self.places[place as usize].many.is_some_and(ends);
+        place.is_some_and(|place| {
+            ends(place) || ends_behind(place) || self.places[place as usize].one.is_some_and(ends_behind)
+        })
+    }
+
     /// The sets that contain the path so far, in order.
     pub fn accepting(&self, state: State) -> &[u32] {
         &self.states[state.0 as usize].accepting

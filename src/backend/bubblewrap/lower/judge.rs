@@ -37,11 +37,14 @@ pub(super) struct Judge<'a> {
 }
 
 impl<'a> Judge<'a> {
+    /// `errors_alone`: which rule denies what nothing allows is not wanted.
+    ///
     /// # Errors
     /// When the policy's globs together match every name.
-    pub fn new(policy: &'a Policy) -> Result<Self, Box<Diagnostic>> {
+    pub fn new(policy: &'a Policy, errors_alone: bool) -> Result<Self, Box<Diagnostic>> {
         let fresh = fresh(policy)?;
-        Ok(Self { policy, decider: Decider::new(policy), fresh, blind: RefCell::default() })
+        let decider = if errors_alone { Decider::of_grants(policy) } else { Decider::new(policy) };
+        Ok(Self { policy, decider, fresh, blind: RefCell::default() })
     }
 
     /// What `decide` says.
@@ -62,6 +65,11 @@ impl<'a> Judge<'a> {
             verdict.allowed && read.allowed
         });
         State { read: read.allowed, write, exec }
+    }
+
+    /// Whether a path may be a literal target of a rule that decides something: never `false` for one.
+    pub fn may_be_named(&self, path: &AbsPath) -> bool {
+        self.decider.may_be_named(path)
     }
 
     /// Whether the node itself may be read.

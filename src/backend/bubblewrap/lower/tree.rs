@@ -1,7 +1,8 @@
 //! The points: every existing path at which a decision may change, as a tree with the directories on the way.
 
+use super::judge::Judge;
 use crate::ir::{Facts, Node, NodeKind, Policy, Rule, Subject};
-use crate::sets::path::{AbsPath, FileName, Pattern, Segment, Start};
+use crate::sets::path::{AbsPath, FileName, Pattern, Start};
 use crate::vocabulary::{Effect, Verb};
 use std::collections::BTreeMap;
 
@@ -57,7 +58,8 @@ pub(super) fn patterns(rule: &Rule) -> impl Iterator<Item = &Pattern> {
 }
 
 impl Tree {
-    pub fn new(policy: &Policy) -> Self {
+    pub fn new(judge: &Judge<'_>) -> Self {
+        let policy = judge.policy;
         let facts = &policy.facts;
         let root = Point {
             path: AbsPath::root(),
@@ -85,18 +87,9 @@ impl Tree {
             tree.points[at].link = Some(link.to.clone());
             tree.points[at].decides = true;
         }
-        let mut path = AbsPath::root();
-        for pattern in policy.rules.iter().flat_map(patterns).filter(|pattern| pattern.start == Start::Root) {
-            // One path for all of them: nearly none of thousands is there.
-            path.segments.clear();
-            let names = pattern.segments.iter().map_while(|segment| match segment {
-                Segment::Literal(name) => Some(name.clone()),
-                _ => None,
-            });
-            path.segments.extend(names);
-            if path.segments.len() == pattern.segments.len() {
-                tree.decide_at(facts, &path);
-            }
+        // What is there is far less than what rules name.
+        for path in facts.nodes.keys().filter(|path| judge.may_be_named(path)) {
+            tree.decide_at(facts, path);
         }
         for (_, path) in &facts.expansions {
             tree.decide_at(facts, path);
