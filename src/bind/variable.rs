@@ -90,6 +90,11 @@ struct Settler<'a> {
 }
 
 impl Settler<'_> {
+    /// Whether a variable has a value.
+    fn has(&mut self, name: &str) -> bool {
+        self.values.contains_key(name) || self.value(name).is_some()
+    }
+
     fn value(&mut self, name: &str) -> Option<&str> {
         if !self.values.contains_key(name) {
             let mut value = self.host.variable(name)?;
@@ -103,7 +108,7 @@ impl Settler<'_> {
     }
 
     fn unset(&mut self, subject: &Subject) -> Option<String> {
-        names(subject).find(|name| self.value(name).is_none()).map(str::to_owned)
+        names(subject).find(|name| !self.has(name)).map(str::to_owned)
     }
 
     fn keep(&mut self, subject: &mut Subject, unset: &Unset, span: Span, noun: &str) -> bool {

@@ -78,6 +78,11 @@ pub(super) fn walk_at_most(
         left: limit,
     };
     for (number, start) in starts.iter().enumerate() {
+        // Nothing between prefix and place that could be matched, and the class has come in there already.
+        let known = |before: &Rc<Start>| Rc::ptr_eq(before, start) && start.places == [start.prefix.clone()];
+        if !start.prefix.segments.is_empty() && number.checked_sub(1).is_some_and(|before| known(&starts[before])) {
+            continue;
+        }
         for place in &start.places {
             if place.segments.is_empty() {
                 diagnostics.push(unanchored(&globs[number]));

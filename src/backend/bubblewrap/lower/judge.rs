@@ -30,7 +30,10 @@ impl State {
 
 pub(super) struct Judge<'a> {
     pub policy: &'a Policy,
-    decider: Decider<'a>,
+    /// What it takes to know what is allowed.
+    grants: Decider<'a>,
+    /// The same with every rule, where it is wanted which one denies.
+    whole: Option<Decider<'a>>,
     fresh: Vec<u8>,
     /// Allows that no target can hold, by rule: what they permit though reading it is not.
     blind: RefCell<BTreeMap<RuleId, Diagnostic>>,
@@ -43,13 +46,13 @@ impl<'a> Judge<'a> {
     /// When the policy's globs together match every name.
     pub fn new(policy: &'a Policy, errors_alone: bool) -> Result<Self, Box<Diagnostic>> {
         let fresh = fresh(policy)?;
-        let decider = if errors_alone { Decider::of_grants(policy) } else { Decider::new(policy) };
-        Ok(Self { policy, decider, fresh, blind: RefCell::default() })
+        let whole = (!errors_alone).then(|| Decider::new(policy));
+        Ok(Self { policy, grants: Decider::of_grants(policy), whole, fresh, blind: RefCell::default() })
     }
 
     /// What `decide` says.
     pub fn verdict(&self, verb: Verb, path: &AbsPath) -> Verdict {
-        self.decider.decide(&access(verb, path.clone()))
+        self.whole.as_ref().unwrap_or(&self.grants).decide(&access(verb, path.clone()))
     }
 
     pub fn state(&self, path: &AbsPath) -> State {
@@ -69,7 +72,7 @@ impl<'a> Judge<'a> {
 
     /// Whether a path may be a literal target of a rule that decides something: never `false` for one.
     pub fn may_be_named(&self, path: &AbsPath) -> bool {
-        self.decider.may_be_named(path)
+        self.grants.may_be_named(path)
     }
 
     /// Whether the node itself may be read.
