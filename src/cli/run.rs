@@ -71,7 +71,7 @@ fn attempts(run: &Run) -> Result<u8, Refused> {
     // A lock file that comes and goes all the time is seen in two states; twenty tries find it twice in one.
     const ATTEMPTS: usize = 20;
     // First of all, so that the kernel works while the policy is read and compiled.
-    let prepare = || (run.engine == EngineName::Native && !run.print_policy).then(linux::prepare);
+    let prepare = || (run.engine == EngineName::Native && !run.print_policy).then(|| linux::prepare(&run.keep_fd));
     let mut prepared = prepare();
     let events = Events::new(run.events.as_deref())?;
     for attempt in 1.. {

@@ -128,9 +128,9 @@ pub fn first_closed(descriptors: &[i32]) -> Option<i32> {
 }
 
 /// Starts a sandbox of the native engine before its plan is there, so that the kernel's part is done meanwhile. Call it
-/// before any thread exists, and before anything is opened that is not for the command. Fails only when it is used.
-pub fn prepare() -> Prepared {
-    Prepared::new(&[])
+/// before any thread exists, with the descriptors that the command will keep. Fails only when it is used.
+pub fn prepare(keep: &[i32]) -> Prepared {
+    Prepared::new(keep, &[])
 }
 
 /// Sets the sandbox up, runs the command in it, and waits for its end. Call it before any thread exists.
@@ -179,7 +179,9 @@ pub fn run_without(plan: &Plan, launch: Launch, missing: &[Defence]) -> Result<E
     let signals = supervisor::Signals::hold()
         .map_err(|errno| Error::Setup { act: "hold signals back".into(), source: errno.into() })?;
     let started = match launch.engine {
-        Engine::Native => native::start(launch.prepared.unwrap_or_else(|| Prepared::new(missing)), plan, &command)?,
+        Engine::Native => {
+            native::start(launch.prepared.unwrap_or_else(|| Prepared::new(&command.keep, missing)), plan, &command)?
+        }
         Engine::Bwrap => bwrap::start(plan, command, std::env::var_os("PATH"))?,
     };
     let time = plan.limits.time.map(Duration::from_millis);

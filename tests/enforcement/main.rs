@@ -17,6 +17,7 @@ mod matrix;
 mod nest;
 mod network;
 mod places;
+mod prepared;
 mod processes;
 mod programs;
 mod sandbox;

@@ -161,6 +161,8 @@ fn spell(plan: &Plan, emitted: &Arguments) -> Result<(Vec<u8>, Vec<OwnedFd>), Er
 fn keep(control: &Control, bwrap: impl FnOnce() -> Failure) -> Result<std::convert::Infallible, Failure> {
     let step = |act: &'static str| move |errno| Failure::setup(act, errno);
     let supervisor = nix::unistd::getppid().as_raw().cast_unsigned();
+    // A caller that ignores it would have the kernel reap bubblewrap, and bubblewrap's own children, unheard.
+    kernel::default_action(Signal::SIGCHLD).map_err(step("reset signals"))?;
     nix::sys::prctl::set_child_subreaper(true).map_err(step("take orphans in"))?;
     let Some(child) = kernel::fork().map_err(step("fork"))? else { return Err(bwrap()) };
     let mut mask = SigSet::empty();

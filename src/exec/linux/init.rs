@@ -11,12 +11,14 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::Pid;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 /// What pid 1 is before it has a child; a child is all of that too.
 pub fn settle(missing: &[Defence]) -> Result<(), Failure> {
     sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::all()), None)
         .map_err(|errno| Failure::setup("block signals", errno))?;
+    // A caller that ignores it would have the kernel reap the command, and nobody be told of its end.
+    kernel::default_action(Signal::SIGCHLD).map_err(|errno| Failure::setup("reset signals", errno))?;
     // The command may share our user id: it must not look into this process, which began as a copy of the supervisor.
     if !missing.contains(&Defence::ClosedPid1) {
         nix::sys::prctl::set_dumpable(false).map_err(|errno| Failure::setup("protect pid 1", errno))?;
@@ -49,7 +51,7 @@ pub fn run(
 
 /// Stays until the command, which is this child, ends.
 pub fn attend(control: &Control, child: Pid) -> Result<std::convert::Infallible, Failure> {
-    kernel::close_all_but(control.as_fd()).map_err(|errno| Failure::setup("close descriptors", errno))?;
+    kernel::close_all_but(&[control.as_raw_fd()]).map_err(|errno| Failure::setup("close descriptors", errno))?;
     kernel::drop_capabilities().map_err(|errno| Failure::setup("drop capabilities", errno))?;
     let mut mask = SigSet::empty();
     mask.add(Signal::SIGCHLD);

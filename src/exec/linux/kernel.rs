@@ -237,17 +237,21 @@ pub fn close_on_exec(first: RawFd) -> Result<(), Errno> {
     checked(unsafe { libc::syscall(libc::SYS_close_range, first, libc::c_uint::MAX, CLOSE_RANGE_CLOEXEC) }).map(drop)
 }
 
-/// Closes every descriptor but one. For a process that never runs anything that owned another.
+/// Closes every descriptor but these. For a process that never runs anything that owned another.
 #[allow(unsafe_code)]
-pub fn close_all_but(kept: BorrowedFd<'_>) -> Result<(), Errno> {
-    let kept = kept.as_raw_fd();
-    // SAFETY: pid 1 calls this once everything else it owned is dropped; what is left was inherited and has no owner here.
-    unsafe {
-        if kept > 0 {
-            checked(libc::syscall(libc::SYS_close_range, 0, kept - 1, 0))?;
+pub fn close_all_but(kept: &[RawFd]) -> Result<(), Errno> {
+    let mut kept: Vec<_> = kept.iter().filter_map(|fd| libc::c_uint::try_from(*fd).ok()).collect();
+    kept.sort_unstable();
+    let mut first = 0;
+    for fd in kept.into_iter().chain([libc::c_uint::MAX]) {
+        if first < fd {
+            // SAFETY: whoever calls this has dropped what else it owned, or never drops it: what is closed was inherited,
+            // and has no owner in this process.
+            checked(unsafe { libc::syscall(libc::SYS_close_range, first, fd - 1, 0) })?;
         }
-        checked(libc::syscall(libc::SYS_close_range, kept + 1, libc::c_uint::MAX, 0)).map(drop)
+        first = fd.saturating_add(1);
     }
+    Ok(())
 }
 
 /// Sends a signal to the process that a descriptor names.

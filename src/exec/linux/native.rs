@@ -17,7 +17,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::Signal;
 use nix::sys::stat::{Mode, umask};
 use std::convert::Infallible;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd, RawFd};
 
 /// What the sandbox has of its own.
 pub const NAMESPACES: i32 = FIRST | LATER;
@@ -36,9 +36,9 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Makes one. Call it before any thread exists, and before anything is opened that is the supervisor's alone.
-    pub fn new(missing: &[Defence]) -> Prepared {
-        Prepared { started: Some(begin(missing)) }
+    /// Makes one, whose command may keep these descriptors. Call it before any thread exists.
+    pub fn new(keep: &[RawFd], missing: &[Defence]) -> Prepared {
+        Prepared { started: Some(begin(keep, missing)) }
     }
 }
 
@@ -51,7 +51,7 @@ impl Drop for Prepared {
     }
 }
 
-fn begin(missing: &[Defence]) -> Result<Started, Error> {
+fn begin(keep: &[RawFd], missing: &[Defence]) -> Result<Started, Error> {
     let (ours, theirs) =
         Control::pair().map_err(|errno| Error::Setup { act: "make a control socket".into(), source: errno.into() })?;
     let ids = (nix::unistd::geteuid().as_raw(), nix::unistd::getegid().as_raw());
@@ -66,7 +66,7 @@ fn begin(missing: &[Defence]) -> Result<Started, Error> {
         }),
         Ok(kernel::Cloned::Child) => {
             drop(ours);
-            first(&theirs, ids, missing)
+            first(&theirs, ids, keep, missing)
         }
         Err(errno) => Err(Error::Setup { act: cannot_make_namespaces(errno).into(), source: errno.into() }),
     }
@@ -75,16 +75,16 @@ fn begin(missing: &[Defence]) -> Result<Started, Error> {
 /// Hands the plan and the command over; what fails inside, or has failed by now, is told over the control socket.
 pub fn start(mut prepared: Prepared, plan: &Plan, command: &Command) -> Result<Started, Error> {
     let failed = |source| Error::Setup { act: "hand the plan over".into(), source };
-    let started = prepared.started.take().unwrap_or_else(|| Err(failed(std::io::ErrorKind::NotFound.into())))?;
-    let texts = [wire::write(command).map_err(failed)?, wire::write(plan).map_err(failed)?];
-    for text in texts {
-        match started.control.hand_over(&text) {
-            // It has ended, and said why.
-            Ok(()) | Err(Errno::EPIPE | Errno::ECONNRESET) => (),
-            Err(errno) => return Err(failed(errno.into())),
+    if let Some(Ok(started)) = &prepared.started {
+        for text in [wire::write(command).map_err(failed)?, wire::write(plan).map_err(failed)?] {
+            match started.control.hand_over(&text) {
+                // It has ended, and said why.
+                Ok(()) | Err(Errno::EPIPE | Errno::ECONNRESET) => (),
+                Err(errno) => return Err(failed(errno.into())),
+            }
         }
     }
-    Ok(started)
+    prepared.started.take().unwrap_or_else(|| Err(failed(std::io::ErrorKind::NotFound.into())))
 }
 
 /// These namespaces, less what a test takes out.
@@ -109,21 +109,26 @@ fn cannot_make_namespaces(errno: Errno) -> &'static str {
 }
 
 /// pid 1. Never returns, and never unwinds into the copy of the parent's stack it stands on.
-fn first(control: &Control, ids: (u32, u32), missing: &[Defence]) -> ! {
+fn first(control: &Control, ids: (u32, u32), keep: &[RawFd], missing: &[Defence]) -> ! {
     let live = || {
-        let Err(failure) = prepare(control, ids, missing);
+        let Err(failure) = prepare(control, ids, keep, missing);
         let _ = control.report(&Report::Failed(failure));
     };
     let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(live));
     kernel::exit(125)
 }
 
-fn prepare(control: &Control, (uid, gid): (u32, u32), missing: &[Defence]) -> Result<Infallible, Failure> {
+fn prepare(
+    control: &Control,
+    (uid, gid): (u32, u32),
+    keep: &[RawFd],
+    missing: &[Defence],
+) -> Result<Infallible, Failure> {
     nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)
         .map_err(|errno| Failure::setup("tie the sandbox to its supervisor", errno))?;
     // Whoever died before that line has closed the other end.
     let mut gone = [PollFd::new(control.as_fd(), PollFlags::POLLHUP)];
-    if poll(&mut gone, PollTimeout::ZERO).is_ok_and(|ready| ready > 0) && gone[0].any() != Some(false) {
+    if poll(&mut gone, PollTimeout::ZERO).is_ok_and(|ready| ready > 0) {
         kernel::exit(125);
     }
     kernel::unshare(without(LATER, missing)).map_err(|errno| Failure::setup(cannot_make_namespaces(errno), errno))?;
@@ -131,14 +136,20 @@ fn prepare(control: &Control, (uid, gid): (u32, u32), missing: &[Defence]) -> Re
     umask(Mode::empty());
     init::settle(missing)?;
     nix::unistd::chdir("/").map_err(|errno| Failure::setup("enter `/`", errno))?;
-    // The process that becomes the command, also made while there is time. It holds all that the caller has passed until
-    // the command says what of it is to be kept.
+    // The process that becomes the command, also made while there is time.
     let (ours, theirs) = Control::pair().map_err(|errno| Failure::setup("make a control socket", errno))?;
     let Some(child) = kernel::fork().map_err(|errno| Failure::setup("fork", errno))? else {
-        drop(ours);
+        let held = [&[0, 1, 2, control.as_raw_fd(), theirs.as_raw_fd()], keep].concat();
+        if let Err(errno) = kernel::close_all_but(&held) {
+            let _ = control.report(&Report::Failed(Failure::setup("close descriptors", errno)));
+            kernel::exit(125);
+        }
         command::await_turns(&theirs, control)
     };
     drop(theirs);
+    // The standard streams stay until the command runs, for a word about a fault of our own.
+    kernel::close_all_but(&[0, 1, 2, control.as_raw_fd(), ours.as_raw_fd()])
+        .map_err(|errno| Failure::setup("close descriptors", errno))?;
     raise_open_files()?;
     let own_network = !missing.contains(&Defence::NetworkNamespace);
     if own_network {
