@@ -9,7 +9,7 @@ use sandbox_runtime::compile::compile;
 use sandbox_runtime::diagnostic::{Level, any_error, nearest};
 use sandbox_runtime::event::{Collector, Lines, RuleText, Sink};
 use sandbox_runtime::exec::linux::{self, Engine, Error, EventFile, Exit, Launch, Prepared};
-use sandbox_runtime::ir::{Access, BoundPolicy, Rule, RuleId, decide};
+use sandbox_runtime::ir::{Access, BoundPolicy, Policy, Rule, RuleId, decide};
 use sandbox_runtime::proxy::Rules;
 use sandbox_runtime::sets::path::AbsPath;
 use sandbox_runtime::source::Sources;
@@ -217,6 +217,10 @@ impl Events {
 
 /// The caller's environment as far as the policy lets it in, and what the policy sets.
 fn environment(policy: &BoundPolicy) -> Vec<(OsString, OsString)> {
+    // Rules of other verbs have no say in a name: they are looked through once, not once a variable.
+    let mut names = Policy::new(policy.system, policy.default_read.clone());
+    names.default_env.clone_from(&policy.default_env);
+    names.rules = policy.rules_of(Verb::Env).map(|(_, rule)| rule.clone()).collect();
     let mut environment: Vec<(OsString, OsString)> = std::env::vars_os()
         .filter(|(name, _)| match name.to_str() {
             // What cannot be named in a policy cannot be allowed by one.
@@ -224,7 +228,7 @@ fn environment(policy: &BoundPolicy) -> Vec<(OsString, OsString)> {
             Some(name) => {
                 !policy.set.contains_key(name)
                     && name != "TMPDIR"
-                    && decide(policy, &Access::Env(name.to_owned())).allowed
+                    && decide(&names, &Access::Env(name.to_owned())).allowed
             }
         })
         .collect();
