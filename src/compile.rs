@@ -4,9 +4,11 @@
 
 use crate::backend::bubblewrap::{LOOSER, Needs, Plan, lower};
 use crate::diagnostic::{Diagnostic, any_error};
-use crate::ir::{BoundPolicy, Origin};
+use crate::ir::{BoundPolicy, Origin, Rule};
 use crate::lint::{self, Wanted};
+use crate::resolve;
 use crate::source::Span;
+use crate::vocabulary::System;
 
 /// What became of a policy.
 #[derive(Debug)]
@@ -22,7 +24,7 @@ pub struct Compiled {
 
 /// Compiles a bound policy for Linux.
 pub fn compile(policy: &BoundPolicy, needs: &Needs) -> Compiled {
-    let mut said = lint::run(policy, Wanted { errors_alone: needs.errors_alone });
+    let mut said = lint::run(policy, Wanted { errors_alone: needs.errors_alone, shell_config });
     let plan = match lower(policy, needs) {
         Ok(lowered) => {
             said.extend(lowered.gaps);
@@ -39,6 +41,10 @@ pub fn compile(policy: &BoundPolicy, needs: &Needs) -> Compiled {
     Compiled { plan, diagnostics, unused }
 }
 
+fn shell_config(system: System) -> Vec<Rule> {
+    resolve::std_rules("shell-config", system)
+}
+
 /// Whether a place is in an embedded module, which is written for every machine at once.
 fn in_std(policy: &BoundPolicy, span: Span) -> bool {
     policy.rules.iter().any(|rule| rule.origin == Origin::Std && rule.span.source == span.source)
@@ -53,7 +59,6 @@ mod tests {
     use crate::host::nominal;
     use crate::resolve::{Options, STD, resolve, tests::Texts};
     use crate::source::Sources;
-    use crate::vocabulary::System;
 
     #[test]
     fn what_is_an_error_does_not_depend_on_what_else_is_wanted() {

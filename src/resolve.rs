@@ -23,7 +23,7 @@ pub use codes::CODES;
 pub use std::{MODULES as STD, text as std_text};
 
 use crate::diagnostic::Diagnostic;
-use crate::ir::{Origin, Policy, Setting};
+use crate::ir::{Origin, Policy, Rule, Setting};
 use crate::source::{SourceId, Sources, Span};
 use crate::syntax::ast;
 use crate::vocabulary::{BUILT_IN, Effect, System};
@@ -38,6 +38,20 @@ pub trait Files {
     /// # Errors
     /// Whatever reading it failed with.
     fn read(&self, path: &str) -> io::Result<Text>;
+}
+
+/// The rules of `std/NAME` for one system, and of the modules that it uses; none where there is no such module.
+pub fn std_rules(name: &str, system: System) -> Vec<Rule> {
+    struct NoFiles;
+    impl Files for NoFiles {
+        fn read(&self, _: &str) -> io::Result<Text> {
+            Err(io::ErrorKind::NotFound.into())
+        }
+    }
+    let mut sources = Sources::default();
+    let given = sources.add("", format!("srt 1\nuse std/{name}\ndefault read deny\n"));
+    let options = Options { system, defines: BTreeMap::new() };
+    resolve(&[given], &mut sources, &NoFiles, &options).0.map(|policy| policy.rules).unwrap_or_default()
 }
 
 /// A file's text.

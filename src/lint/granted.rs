@@ -74,6 +74,11 @@ fn near<'p>(patterns: &'p [Pattern], set: &'p PathSet) -> impl Iterator<Item = P
     patterns.iter().filter(|pattern| set.include.iter().any(|own| may_meet(own, pattern))).cloned()
 }
 
+/// Whether two sets may share a path; `false` where what their patterns begin with keeps them apart.
+pub(super) fn meets(set: &PathSet, places: &PathSet) -> bool {
+    near(&places.include, set).next().is_some()
+}
+
 /// Doing what a verb of paths is about.
 pub(super) fn access(verb: Verb, path: AbsPath) -> Option<Access> {
     Some(match verb {

@@ -117,6 +117,8 @@ fn witness(policy: &Policy, id: RuleId, peers: &PeerSet, addresses: &AddressSet)
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
     use crate::lint::tests::{lines, symbolic};
 

@@ -69,6 +69,8 @@ pub fn check(policy: &Policy) -> Vec<Diagnostic> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
     use crate::lint::tests::{bound, lines};
     use crate::sets::path::AbsPath;

@@ -5,7 +5,7 @@ use super::granted;
 use crate::bind::bind;
 use crate::diagnostic::{Diagnostic, any_error};
 use crate::host::nominal;
-use crate::ir::{Access, Policy, decide, special};
+use crate::ir::{Access, Policy, Rule, decide, special};
 use crate::resolve::{Options, resolve, tests::Texts};
 use crate::sets::address;
 use crate::sets::host::Name;
@@ -41,6 +41,11 @@ pub(crate) fn bound_on(listing: &str, text: &str) -> Policy {
 /// A policy on the nominal machine.
 pub(crate) fn bound(text: &str) -> Policy {
     bound_on("", text)
+}
+
+/// The rules of `std/shell-config`.
+pub(crate) fn module(system: System) -> Vec<Rule> {
+    crate::resolve::std_rules("shell-config", system)
 }
 
 /// What some findings say, one a line: the level, the text they are about, the message and the witness. Each witness is an

@@ -41,7 +41,8 @@ codes! {
 /// One finding for each rule that makes such a place writable.
 pub fn check(policy: &Policy) -> Vec<Diagnostic> {
     let everywhere = place::tree("/", policy);
-    let own = ["$WORKSPACE", "$TMP", "$GIT_COMMON_DIR"].map(|name| place::tree(name, policy));
+    // Nodes in `/dev` and `/proc` are the kernel's: what is written there is not kept.
+    let own = ["$WORKSPACE", "$TMP", "$GIT_COMMON_DIR", "/dev", "/proc"].map(|name| place::tree(name, policy));
     let outside = PathSet { include: vec![everywhere], exclude: own.to_vec() };
     let opened = policy.rules_of(Verb::Exec).filter(|(_, rule)| rule.effect == Effect::Allow);
     let opened = opened.filter_map(|(_, rule)| match &rule.subject {
@@ -74,7 +75,7 @@ mod tests {
     fn what_is_written_is_not_run() {
         for (rules, expected) in [
             ("allow read, write /srv/data", true),
-            ("allow read, write [$WORKSPACE, $TMP, $TMP/x, $WORKSPACE/build, $GIT_COMMON_DIR]", false),
+            ("allow read, write [$WORKSPACE, $TMP, $TMP/x, $WORKSPACE/build, $GIT_COMMON_DIR, /dev/null]", false),
             ("allow read, write /srv/data\ndeny exec /srv/data", false),
             ("allow read, write /srv/data\nforbid exec /", false),
             ("allow read, write /srv/data\ndeny exec /srv/data\nallow exec /srv/data/bin", true),

@@ -24,10 +24,10 @@ limit processes 64, time 30s
 expect deny write $WORKSPACE/keep
 ",
         )
-        .file("small.policy", "srt 1\ndefault read deny\nallow read, write $WORKSPACE\nset CI=1\nlimit time 30s\n")
+        .file("small.policy", "srt 1\ndefault read deny\nallow read $WORKSPACE\nset CI=1\nlimit time 30s\n")
         .file(
             "accepted.policy",
-            "srt 1\nuse std/system\ndefault read deny\n# lint: allow(later-names) nothing here needs it\nallow read, write $WORKSPACE\n",
+            "srt 1\nuse std/system\ndefault read deny\n# lint: allow(later-names) nothing here needs it\nallow read $WORKSPACE\n",
         )
         .file("my policies/odd.policy", "srt 1\ndefault read deny\nallow read \"$WORKSPACE/a b\"\n")
         .file("work/a b/c$d.txt", "hello\n")

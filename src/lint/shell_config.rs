@@ -1,0 +1,163 @@
+//! The lists of `std/shell-config`, read for the policy at hand: what runs outside the sandbox without being asked for.
+//!
+//! There is no second copy of them: what the module denies is what may not be writable. They are read once a lint needs
+//! them.
+
+use super::{granted, place};
+use crate::ir::{Policy, Rule, RuleId, Subject, more_specific};
+use crate::sets::path::{AbsPath, PathSet, Pattern, Segment, Start};
+use crate::vocabulary::{Effect, System, Verb};
+use std::cell::OnceCell;
+use std::collections::HashMap;
+
+/// Why the module lists directories in which a shell looks for programs.
+const ON_PATH: &str = "a program on PATH runs outside the sandbox";
+
+/// What the names at the top of a home begin with, or are, below which something is listed.
+const TOPS_OF_HOME: &[&str] = &["bin", "go", "perl5", "Library", "Applications", "Documents", "AppData"];
+/// The names at the top of the disk below which something is listed.
+const TOPS: &[&str] = &["etc", "var", "private", "Library", "opt"];
+
+/// One line of the lists.
+pub(super) struct Listed {
+    pub set: PathSet,
+    /// The module's own reason.
+    pub why: String,
+    /// It is in the workspace, or in the repository that the workspace is of.
+    pub in_workspace: bool,
+    /// It is a directory of programs.
+    pub on_path: bool,
+}
+
+pub(super) struct Lists<'p> {
+    policy: &'p Policy,
+    rules: fn(System) -> Vec<Rule>,
+    listed: OnceCell<Vec<Listed>>,
+    denied: OnceCell<HashMap<&'p PathSet, RuleId>>,
+}
+
+impl<'p> Lists<'p> {
+    /// `rules` are those of the module.
+    pub fn new(policy: &'p Policy, rules: fn(System) -> Vec<Rule>) -> Self {
+        Self { policy, rules, listed: OnceCell::new(), denied: OnceCell::new() }
+    }
+
+    pub fn all(&self) -> &[Listed] {
+        self.listed.get_or_init(|| {
+            let policy = self.policy;
+            let denies = (self.rules)(policy.system).into_iter().filter(|rule| {
+                rule.verb == Verb::Write && rule.effect == Effect::Deny
+            });
+            let listed = denies.filter_map(|rule| {
+                let Subject::Paths(set) = rule.subject else { return None };
+                let local = |pattern: &Pattern| {
+                    matches!(&pattern.start, Start::Variable(name) if name == "WORKSPACE" || name == "GIT_COMMON_DIR")
+                };
+                let in_workspace = set.include.iter().all(local);
+                let why = rule.because.unwrap_or_default();
+                let on_path = why == ON_PATH;
+                let bound = |patterns: Vec<Pattern>| patterns.into_iter().map(|one| place::bound(one, policy)).collect();
+                let set = PathSet { include: bound(set.include), exclude: bound(set.exclude) };
+                Some(Listed { set, why, in_workspace, on_path })
+            });
+            listed.collect()
+        })
+    }
+
+    /// A path of a line that `wanted` takes, which this rule lets be written.
+    pub fn written(&self, id: RuleId, wanted: impl Fn(&Listed) -> bool) -> Option<(&Listed, AbsPath)> {
+        let listed = self.all().iter().filter(|listed| wanted(listed));
+        let open = |listed: &&Listed| {
+            // As the module says it: most are closed so.
+            let deny = self.denied().get(&listed.set);
+            deny.is_none_or(|deny| more_specific(self.policy, id, *deny))
+        };
+        let mut listed: Vec<&Listed> = listed.filter(open).collect();
+        // What the rule names comes before what might be made below it.
+        let Subject::Paths(own) = &self.policy.rule(id).subject else { return None };
+        let named = |listed: &Listed| own.include.iter().any(|own| listed.set.contains(&own.literal_prefix()));
+        listed.sort_by_key(|listed| !named(listed));
+        listed.into_iter().find_map(|listed| Some((listed, granted::path(self.policy, id, &listed.set, &[])?)))
+    }
+
+    /// Whether the policy has a line of the lists.
+    pub fn uses(&self, listed: &Listed) -> bool {
+        self.denied().contains_key(&listed.set)
+    }
+
+    fn denied(&self) -> &HashMap<&'p PathSet, RuleId> {
+        self.denied.get_or_init(|| {
+            let rules = self.policy.rules_of(Verb::Write).filter(|(_, rule)| rule.effect == Effect::Deny);
+            let sets = rules.filter_map(|(id, rule)| match &rule.subject {
+                Subject::Paths(set) => Some((set, id)),
+                _ => None,
+            });
+            sets.collect()
+        })
+    }
+}
+
+/// Whether a pattern may reach something listed outside the workspace; `false` where what it begins with tells that it does
+/// not, so that the lists need not be read.
+pub(super) fn is_near(policy: &Policy, pattern: &Pattern) -> bool {
+    let inside = |name: &str| pattern.begins_inside(&place::variable(name, policy));
+    let home = place::variable("HOME", policy);
+    let top = |pattern: &Pattern, depth: usize, tops: &[&str]| match pattern.segments.get(depth) {
+        Some(Segment::Literal(name)) => name.starts_with(b".") || tops.iter().any(|top| top.as_bytes() == &**name),
+        _ => true,
+    };
+    if pattern.begins_inside(&home) {
+        return top(pattern, home.segments.len(), TOPS_OF_HOME);
+    }
+    if inside("WORKSPACE") || inside("TMP") {
+        return false;
+    }
+    match &pattern.start {
+        Start::Root => home.is_inside(&pattern.literal_prefix()) || top(pattern, 0, TOPS),
+        Start::Variable(_) | Start::Drive(_) => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::lint::tests::{bound, module, symbolic_on};
+
+    #[test]
+    fn what_is_listed_is_near() {
+        for system in System::ALL {
+            let policy = symbolic_on(*system, "srt 1\ndefault read deny\n");
+            let lists = Lists::new(&policy, module);
+            assert!(lists.all().len() > 300, "{}", lists.all().len());
+            let outside = lists.all().iter().filter(|listed| !listed.in_workspace);
+            for pattern in outside.flat_map(|listed| &listed.set.include) {
+                assert!(is_near(&policy, pattern), "{pattern}");
+            }
+            assert!(lists.all().iter().filter(|listed| listed.on_path).count() > 20);
+            assert!(lists.all().iter().all(|listed| !listed.why.is_empty()));
+        }
+    }
+
+    #[test]
+    fn most_of_what_is_written_is_not_near() {
+        let policy = bound("srt 1\ndefault read deny\n");
+        for (place, near) in [
+            ("$WORKSPACE/x", false),
+            ("$TMP", false),
+            ("~/src", false),
+            ("/srv/data", false),
+            ("/tmp/x", false),
+            ("~", true),
+            ("/", true),
+            ("/home", true),
+            ("~/*", true),
+            ("~/.cache", true),
+            ("**/x", true),
+            ("/etc", true),
+        ] {
+            assert_eq!(is_near(&policy, &place::tree(place, &policy)), near, "{place}");
+        }
+    }
+}
