@@ -9,6 +9,8 @@ mod git;
 pub mod listing;
 mod mountinfo;
 #[cfg(unix)]
+mod names;
+#[cfg(unix)]
 pub mod real;
 
 pub use listing::{Listing, nominal};
@@ -41,6 +43,10 @@ pub trait Host {
     /// # Errors
     /// Whatever listing it fails with.
     fn list(&self, path: &AbsPath) -> io::Result<Vec<(Vec<u8>, bool)>>;
+
+    /// The names in a directory, where one that is not among them is surely not there; `None` where that is not known, or
+    /// there are more than `most`.
+    fn names(&self, path: &AbsPath, most: usize) -> Option<Vec<Vec<u8>>>;
 
     /// The names, from the root, of a file that is named as on a command line: as it stands, and links followed. None where
     /// no such file is known.

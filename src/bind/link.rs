@@ -31,7 +31,29 @@ struct Seen {
     #[allow(clippy::option_option)]
     node: Option<Option<Node>>,
     below: FxHashMap<FileName, usize>,
+    /// Whether what is below was listed.
+    listing: Listing,
 }
+
+/// What was done to know all that is in a directory.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+enum Listing {
+    #[default]
+    NotTried,
+    /// Each name has to be looked at.
+    Unknown,
+    /// Nothing is there but the names below.
+    Whole,
+}
+
+/// The number of whatever is not there, in a directory that was listed.
+const MISSING: usize = 1;
+
+/// From so many names in one directory on, it is listed.
+const LISTED_FROM: usize = 8;
+
+/// A directory with more names than this is not listed: to look at those that the policy names costs less.
+const LISTED_MOST: usize = 400;
 
 /// Where a path leads.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,7 +76,8 @@ pub(super) enum Fault {
 
 impl<'h> Links<'h> {
     pub fn new(host: &'h dyn Host, own: Vec<AbsPath>) -> Self {
-        Self { host, seen: vec![Seen::default()], met: BTreeMap::new(), own }
+        let missing = Seen { node: Some(None), ..Seen::default() };
+        Self { host, seen: vec![Seen::default(), missing], met: BTreeMap::new(), own }
     }
 
     /// The node at a path, the last segment not followed; `None` where there is none or we may not look.
@@ -76,10 +99,36 @@ impl<'h> Links<'h> {
         if let Some(known) = self.seen[at].below.get(segment) {
             return *known;
         }
+        if at == MISSING || self.seen[at].listing == Listing::Whole {
+            return MISSING;
+        }
+        self.add(at, segment)
+    }
+
+    fn add(&mut self, at: usize, segment: &[u8]) -> usize {
         let fresh = self.seen.len();
         self.seen.push(Seen::default());
         self.seen[at].below.insert(segment.into(), fresh);
         fresh
+    }
+
+    /// Lists a directory in which many names were asked for.
+    fn list(&mut self, at: usize, path: impl FnOnce() -> AbsPath) {
+        let here = &self.seen[at];
+        let is_directory = here.node.flatten().is_some_and(|node| node.kind == NodeKind::Directory);
+        if here.listing != Listing::NotTried || here.below.len() < LISTED_FROM || !is_directory {
+            return;
+        }
+        let Some(names) = self.host.names(&path(), LISTED_MOST) else {
+            self.seen[at].listing = Listing::Unknown;
+            return;
+        };
+        for name in names {
+            if !self.seen[at].below.contains_key(&*name) {
+                self.add(at, &name);
+            }
+        }
+        self.seen[at].listing = Listing::Whole;
     }
 
     fn look(&mut self, at: usize, path: impl FnOnce() -> AbsPath) -> io::Result<Option<Node>> {
@@ -107,12 +156,13 @@ impl<'h> Links<'h> {
             if matches!(name, b"" | b"." | b"..") {
                 return false;
             }
-            at = self.below(at, name);
-            let path = || AbsPath {
+            let path = |depth| AbsPath {
                 start: Start::Root,
-                segments: (0..=depth).filter_map(|depth| pattern.literal_at(depth)).map(FileName::from).collect(),
+                segments: (0..depth).filter_map(|depth| pattern.literal_at(depth)).map(FileName::from).collect(),
             };
-            match self.look(at, path) {
+            self.list(at, || path(depth));
+            at = self.below(at, name);
+            match self.look(at, || path(depth + 1)) {
                 Ok(Some(node)) if node.kind != NodeKind::Link => {}
                 Ok(None) => break,
                 _ => return false,
@@ -127,7 +177,11 @@ impl<'h> Links<'h> {
         let mut at = 0;
         for depth in 0.. {
             let Some(segment) = pattern.literal_at(depth) else { break };
-            let next = *self.seen[at].below.get(segment)?;
+            let next = match self.seen[at].below.get(segment) {
+                Some(next) => *next,
+                None if self.seen[at].listing == Listing::Whole => break,
+                None => return None,
+            };
             match self.seen[next].node? {
                 Some(_) => at = next,
                 None => break,

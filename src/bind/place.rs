@@ -116,7 +116,7 @@ impl Placer<'_, '_> {
         if let Start::Variable(name) = &pattern.start {
             // Where the run's own is, is known when all others are at their places. The rest was said by whoever judged
             // the values.
-            let Some(place) = self.places.get(name).filter(|_| name != TMP) else { return Vec::new() };
+            let Some(place) = self.places.get(&**name).filter(|_| **name != *TMP) else { return Vec::new() };
             pattern.put_at(place);
         }
         if self.links.is_straight(pattern) {
@@ -177,7 +177,7 @@ const TMP: &str = "TMP";
 
 /// Puts `$TMP` in, once it is known where that is: of the places of the host that show through it none belongs to it.
 pub(super) fn temporary(policy: &mut Policy, private: &Private, diagnostics: &mut Vec<Diagnostic>) {
-    let is_tmp = |pattern: &Pattern| matches!(&pattern.start, Start::Variable(name) if name == TMP);
+    let is_tmp = |pattern: &Pattern| matches!(&pattern.start, Start::Variable(name) if **name == *TMP);
     let rules = policy.rules.iter_mut().map(|rule| (&mut rule.subject, rule.effect == Effect::Allow, rule.span));
     let expects = policy.expects.iter_mut().map(|expect| (&mut expect.subject, expect.allow, expect.span));
     for (subject, permits, span) in rules.chain(expects) {

@@ -30,7 +30,7 @@ impl Nominal {
                 Subject::Paths(set) => {
                     for pattern in set.include.iter().chain(&set.exclude) {
                         if let Start::Variable(name) = &pattern.start {
-                            values.entry(name.clone()).or_insert_with(|| format!("/srv/{name}"));
+                            values.entry(name.to_string()).or_insert_with(|| format!("/srv/{name}"));
                         }
                     }
                 }
@@ -66,6 +66,10 @@ impl Host for Nominal {
 
     fn list(&self, path: &AbsPath) -> io::Result<Vec<(Vec<u8>, bool)>> {
         self.machine.list(path)
+    }
+
+    fn names(&self, path: &AbsPath, most: usize) -> Option<Vec<Vec<u8>>> {
+        self.machine.names(path, most)
     }
 
     fn file(&self, _: &str) -> Vec<AbsPath> {

@@ -179,6 +179,11 @@ impl Host for Listing {
         Ok(here.filter_map(|(at, (kind, _))| Some((at.name()?.to_vec(), *kind == NodeKind::Directory))).collect())
     }
 
+    fn names(&self, path: &AbsPath, most: usize) -> Option<Vec<Vec<u8>>> {
+        let names = self.list(path).ok().filter(|names| names.len() <= most)?;
+        Some(names.into_iter().map(|(name, _)| name).collect())
+    }
+
     fn file(&self, name: &str) -> Vec<AbsPath> {
         AbsPath::parse(name).into_iter().collect()
     }

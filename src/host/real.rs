@@ -1,7 +1,7 @@
 //! The machine we run on: its environment, mount table and addresses as they were when it was first looked at, its files
 //! as they are when asked.
 
-use super::{Host, address, git, mountinfo};
+use super::{Host, address, git, mountinfo, names};
 use crate::ir::{MountFact, Node, NodeKind};
 use crate::sets::path::AbsPath;
 use std::collections::BTreeMap;
@@ -127,6 +127,11 @@ impl Host for Machine {
             names.push((entry.file_name().into_vec(), directory));
         }
         Ok(names)
+    }
+
+    fn names(&self, path: &AbsPath, most: usize) -> Option<Vec<Vec<u8>>> {
+        let shown = self.mounts.iter().rev().find(|mount| path.is_inside(&mount.at))?;
+        names::all(Path::new(&native(path).ok()?), &shown.kind, most)
     }
 
     fn file(&self, name: &str) -> Vec<AbsPath> {

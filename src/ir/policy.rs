@@ -9,6 +9,7 @@ use crate::sets::{
 use crate::source::Span;
 use crate::vocabulary::{Effect, LimitKind, System, Verb};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The index of a rule in [`Policy::rules`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -75,7 +76,8 @@ pub struct Rule {
     pub effect: Effect,
     pub verb: Verb,
     pub subject: Subject,
-    pub because: Option<String>,
+    /// Shared by the rules of a statement.
+    pub because: Option<Arc<str>>,
     /// What becomes of the rule where a variable of its targets has no value.
     pub unset: Unset,
     /// The target that this rule came from, in the text; the statement around it for an expanded list.

@@ -52,10 +52,10 @@ pub(super) fn resolved(mut place: AbsPath, policy: &Policy) -> AbsPath {
 
 fn written(text: &str) -> Pattern {
     let (start, rest) = if let Some(rest) = text.strip_prefix('~') {
-        (Start::Variable("HOME".to_owned()), rest)
+        (Start::Variable("HOME".into()), rest)
     } else if let Some(rest) = text.strip_prefix('$') {
         let end = rest.find('/').unwrap_or(rest.len());
-        (Start::Variable(rest[..end].to_owned()), &rest[end..])
+        (Start::Variable(rest[..end].into()), &rest[end..])
     } else {
         (Start::Root, text)
     };

@@ -9,6 +9,7 @@ use crate::sets::path::{AbsPath, PathSet, Pattern, Segment, Start};
 use crate::vocabulary::{Effect, System, Verb};
 use std::cell::OnceCell;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Why the module lists directories in which a shell looks for programs.
 const ON_PATH: &str = "a program on PATH runs outside the sandbox";
@@ -22,7 +23,7 @@ const TOPS: &[&str] = &["etc", "var", "private", "Library", "opt"];
 pub(super) struct Listed {
     pub set: PathSet,
     /// The module's own reason.
-    pub why: String,
+    pub why: Arc<str>,
     /// It is in the workspace, or in the repository that the workspace is of.
     pub in_workspace: bool,
     /// It is a directory of programs.
@@ -51,11 +52,11 @@ impl<'p> Lists<'p> {
             let listed = denies.filter_map(|rule| {
                 let Subject::Paths(set) = rule.subject else { return None };
                 let local = |pattern: &Pattern| {
-                    matches!(&pattern.start, Start::Variable(name) if name == "WORKSPACE" || name == "GIT_COMMON_DIR")
+                    matches!(&pattern.start, Start::Variable(name) if matches!(&**name, "WORKSPACE" | "GIT_COMMON_DIR"))
                 };
                 let in_workspace = set.include.iter().all(local);
-                let why = rule.because.unwrap_or_default();
-                let on_path = why == ON_PATH;
+                let why = rule.because.unwrap_or_else(|| "".into());
+                let on_path = *why == *ON_PATH;
                 let bound = |patterns: Vec<Pattern>| patterns.into_iter().map(|one| place::bound(one, policy)).collect();
                 let set = PathSet { include: bound(set.include), exclude: bound(set.exclude) };
                 Some(Listed { set, why, in_workspace, on_path })

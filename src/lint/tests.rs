@@ -96,5 +96,5 @@ fn path(text: &str) -> AbsPath {
     let Some(rest) = text.strip_prefix('$') else { return AbsPath::parse(text).unwrap() };
     let (name, below) = rest.split_once('/').map_or((rest, ""), |(name, _)| (name, &rest[name.len()..]));
     let below = if below.is_empty() { AbsPath::root() } else { AbsPath::parse(below).unwrap() };
-    AbsPath { start: Start::Variable(name.to_owned()), ..below }
+    AbsPath { start: Start::Variable(name.into()), ..below }
 }

@@ -58,7 +58,9 @@ impl Refused {
         let decisive = self.verdict.decisive.first().copied();
         // Where an address is in the way, the rule that allowed the name is not what refused.
         let rule = decisive.filter(|_| self.verdict.why != Why::Special);
-        let because = rule.and_then(|id| rules.policy.rules.get(id.0 as usize)).and_then(|rule| rule.because.clone());
+        let because = rule
+            .and_then(|id| rules.policy.rules.get(id.0 as usize))
+            .and_then(|rule| rule.because.as_deref().map(str::to_owned));
         Violation {
             timestamp: timestamp(SystemTime::now()),
             operation: "connect".into(),

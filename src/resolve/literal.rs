@@ -37,7 +37,7 @@ pub(super) fn item(value: &str, kind: Kind) -> Result<Item, String> {
 /// What is wrong with it.
 pub(super) fn path(value: &str) -> Result<path::Pattern, String> {
     let (start, rest) = if let Some(rest) = value.strip_prefix("~/") {
-        (path::Start::Variable("HOME".to_owned()), rest)
+        (path::Start::Variable("HOME".into()), rest)
     } else if let Some(rest) = value.strip_prefix('/') {
         (path::Start::Root, rest)
     } else {

@@ -6,10 +6,12 @@
 
 use super::statement;
 use crate::diagnostic::Diagnostic;
-use crate::ir::{Assume, Expect, LimitValue, Policy, Rule, Setting, Suppression};
+use crate::ir::{Assume, Expect, LimitValue, Origin, Policy, Rule, Setting, Subject, Suppression, Unset};
+use crate::sets::path::{Pattern, Segment, Start};
 use crate::source::{SourceId, Span};
-use crate::vocabulary::LimitKind;
+use crate::vocabulary::{Effect, LimitKind, Reach, Verb};
 use ::std::collections::BTreeMap;
+use ::std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 /// Names and tables, in the order of the names.
@@ -20,7 +22,10 @@ static TABLE: &[u8] = include_bytes!("ready.bin");
 pub(super) struct Ready {
     /// The modules that it uses.
     pub uses: Vec<String>,
-    rules: Vec<Rule>,
+    /// The variables that targets start at.
+    starts: Vec<Arc<str>>,
+    #[serde(borrow)]
+    blocks: Vec<Block<'static>>,
     set: BTreeMap<String, Setting<String>>,
     limits: BTreeMap<LimitKind, LimitValue>,
     expects: Vec<Expect>,
@@ -28,9 +33,57 @@ pub(super) struct Ready {
     suppressions: Vec<Suppression>,
 }
 
+/// Rules in a row that differ in their targets alone.
+#[derive(Debug, Serialize, Deserialize)]
+struct Block<'t> {
+    effect: Effect,
+    verb: Verb,
+    because: Option<Arc<str>>,
+    #[serde(borrow)]
+    targets: Vec<Target<'t>>,
+}
+
+/// What one rule is about, and where in the text.
+#[derive(Debug, Serialize, Deserialize)]
+enum Target<'t> {
+    /// One whole tree that needs its variable, by its segments with `/` between them, of which `**` is any number.
+    Tree {
+        /// In `starts`; `None` is the root.
+        start: Option<u8>,
+        #[serde(borrow)]
+        path: &'t [u8],
+        at: (u32, u32),
+    },
+    Other {
+        subject: Subject,
+        unset: Unset,
+        at: (u32, u32),
+    },
+}
+
+const ANY_DEPTH: &[u8] = b"**";
+
+impl Target<'_> {
+    fn rule(self, starts: &[Arc<str>], source: SourceId) -> (Subject, Unset, Span) {
+        let (subject, unset, (start, end)) = match self {
+            Target::Tree { start, path, at } => {
+                let segment =
+                    |name: &[u8]| if name == ANY_DEPTH { Segment::AnyDepth } else { Segment::Literal(name.into()) };
+                let mut segments = Vec::with_capacity(path.iter().filter(|byte| **byte == b'/').count() + 1);
+                segments.extend(path.split(|byte| *byte == b'/').filter(|name| !name.is_empty()).map(segment));
+                // The table is this program's own.
+                let start = start.map_or(Start::Root, |start| Start::Variable(Arc::clone(&starts[usize::from(start)])));
+                (Subject::Paths(Pattern { start, segments, reach: Reach::Tree }.into()), Unset::Refuse, at)
+            }
+            Target::Other { subject, unset, at } => (subject, unset, at),
+        };
+        (subject, unset, Span { source, start, end })
+    }
+}
+
 /// The table of `std/NAME`; `None` where it has to be read from its text.
 pub(super) fn of(name: &str) -> Option<Ready> {
-    let modules: Vec<(&str, &[u8])> = postcard::from_bytes(TABLE).ok()?;
+    let modules: Vec<(&str, &'static [u8])> = postcard::from_bytes(TABLE).ok()?;
     let (_, table) = modules.into_iter().find(|(module, _)| *module == name)?;
     postcard::from_bytes(table).ok()
 }
@@ -39,11 +92,13 @@ impl Ready {
     /// Adds all of it to a policy; `source` is the module's text.
     pub fn add(self, source: SourceId, policy: &mut Policy, diagnostics: &mut Vec<Diagnostic>) {
         let here = |span: &mut Span| span.source = source;
-        policy.rules.reserve(self.rules.len());
-        policy.rules.extend(self.rules.into_iter().map(|mut rule| {
-            here(&mut rule.span);
-            rule
-        }));
+        policy.rules.reserve(self.blocks.iter().map(|block| block.targets.len()).sum());
+        for Block { effect, verb, because, targets } in self.blocks {
+            policy.rules.extend(targets.into_iter().map(|target| {
+                let (subject, unset, span) = target.rule(&self.starts, source);
+                Rule { effect, verb, subject, because: because.clone(), unset, span, origin: Origin::Std }
+            }));
+        }
         for (name, mut setting) in self.set {
             here(&mut setting.span);
             statement::set(policy, name, setting, diagnostics);
@@ -73,7 +128,6 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::disallowed_methods, clippy::disallowed_types)]
 
     use super::*;
-    use crate::ir::Origin;
     use crate::resolve::load::{Loader, Modules, modules};
     use crate::resolve::scope::Scope;
     use crate::resolve::statement::Adder;
@@ -109,8 +163,51 @@ mod tests {
         assert!(said.is_empty(), "{said:?}");
         let Policy { rules, set, limits, expects, assumes, suppressions, withins, default_env, .. } = policy;
         assert!(withins.is_empty() && default_env.is_none(), "std/{name} says what the table has no room for");
-        let uses = modules(&tree, &options);
-        Ready { uses, rules, set, limits, expects, assumes, suppressions }
+        let (starts, blocks) = blocks(rules);
+        Ready { uses: modules(&tree, &options), starts, blocks, set, limits, expects, assumes, suppressions }
+    }
+
+    fn blocks(rules: Vec<Rule>) -> (Vec<Arc<str>>, Vec<Block<'static>>) {
+        let mut starts = Vec::new();
+        let mut blocks: Vec<Block<'static>> = Vec::new();
+        for Rule { effect, verb, subject, because, unset, span, .. } in rules {
+            let at = (span.start, span.end);
+            let target = match tree(&subject, &mut starts).filter(|_| unset == Unset::Refuse) {
+                Some((start, path)) => Target::Tree { start, path: Vec::leak(path), at },
+                None => Target::Other { subject, unset, at },
+            };
+            match blocks.last_mut() {
+                Some(last) if (last.effect, last.verb, &last.because) == (effect, verb, &because) => {
+                    last.targets.push(target);
+                }
+                _ => blocks.push(Block { effect, verb, because, targets: vec![target] }),
+            }
+        }
+        (starts, blocks)
+    }
+
+    fn tree(subject: &Subject, starts: &mut Vec<Arc<str>>) -> Option<(Option<u8>, Vec<u8>)> {
+        let Subject::Paths(set) = subject else { return None };
+        let ([pattern], []) = (&set.include[..], &set.exclude[..]) else { return None };
+        let names: Vec<&[u8]> = pattern
+            .segments
+            .iter()
+            .map(|segment| match segment {
+                Segment::AnyDepth => Some(ANY_DEPTH),
+                Segment::Literal(name) => Some(&**name).filter(|name| *name != ANY_DEPTH),
+                Segment::Glob(_) => None,
+            })
+            .collect::<Option<_>>()?;
+        let start = match &pattern.start {
+            Start::Root => None,
+            Start::Variable(name) => Some(starts.iter().position(|known| known == name).unwrap_or_else(|| {
+                starts.push(Arc::clone(name));
+                starts.len() - 1
+            })),
+            Start::Drive(_) => return None,
+        };
+        let start = start.map(|start| u8::try_from(start).unwrap());
+        (pattern.reach == Reach::Tree).then(|| (start, names.join(&b'/')))
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::source::Span;
 use crate::syntax::ast::{self, StatementKind};
 use crate::syntax::codes::MISMATCH;
 use crate::vocabulary::{Effect, Kind, LimitKind, Verb};
+use std::sync::Arc;
 
 /// What is added to while files are read.
 pub(super) struct Adder<'a, 's, 'l, 'w> {
@@ -146,6 +147,7 @@ impl<'a> Adder<'a, '_, '_, '_> {
         let items = self.items(&rule.targets, kind);
         let except = self.except(&rule.except, kind);
         let effect = rule.effect.value;
+        let because = rule.because.as_ref().map(|because| Arc::from(because.value.as_str()));
         for verb in &rule.verbs {
             let permits = effect == Effect::Allow;
             let purpose = Purpose { verb: verb.value, permits, carries: !permits };
@@ -158,7 +160,7 @@ impl<'a> Adder<'a, '_, '_, '_> {
                 }
                 let span = resolved.span;
                 for (subject, unset) in self.subjects(resolved, &except, purpose) {
-                    let because = rule.because.as_ref().map(|because| because.value.clone());
+                    let because = because.clone();
                     let origin = self.origin;
                     let verb = verb.value;
                     self.policy.rules.push(ir::Rule { effect, verb, subject, because, unset, span, origin });

@@ -77,7 +77,7 @@ impl Entries {
             self.only(self.hosts.is_empty() && self.addresses.is_empty(), "a path")?;
             self.paths.push(if let Some(below) = entry.strip_prefix("$WORKSPACE/") {
                 let mut pattern = literal::path(&format!("/{below}"))?;
-                pattern.start = path::Start::Variable("WORKSPACE".to_owned());
+                pattern.start = path::Start::Variable("WORKSPACE".into());
                 pattern
             } else {
                 literal::path(entry)?

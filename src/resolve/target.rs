@@ -111,7 +111,7 @@ impl Reader<'_, '_, '_, '_> {
         let start = match &shape.start {
             ast::Start::Root => path::Start::Root,
             ast::Start::Drive(letter) => path::Start::Drive(*letter),
-            ast::Start::Home => path::Start::Variable("HOME".to_owned()),
+            ast::Start::Home => path::Start::Variable("HOME".into()),
             ast::Start::Variable(variable) => {
                 let bare = ast::VariableShape { variable: variable.clone(), reach: Reach::Tree, ports: None };
                 let mut starts = Vec::new();
@@ -186,7 +186,7 @@ impl Reader<'_, '_, '_, '_> {
             Meaning::BuiltIn | Meaning::Environment | Meaning::Assumed => {
                 let item = match kind {
                     Kind::Path => Item::Path(path::Pattern {
-                        start: path::Start::Variable(variable.name.clone()),
+                        start: path::Start::Variable(variable.name.as_str().into()),
                         segments: Vec::new(),
                         reach: Reach::Tree,
                     }),

@@ -13,6 +13,7 @@ pub(in crate::sets) use questions::{path as from_units, shapes, units};
 use super::glob::Glob;
 use crate::vocabulary::Reach;
 use std::fmt;
+use std::sync::Arc;
 
 /// A concrete, absolute, normalised path: `/`, or `/` and segments without `.`, `..`, empty ones, or a trailing slash.
 /// One that starts at a variable whose place is not known is that variable and the segments below it.
@@ -27,7 +28,7 @@ pub struct AbsPath {
 pub enum Start {
     Root,
     /// A variable that is not bound: apart from every literal path and every other variable, inside every `**`.
-    Variable(String),
+    Variable(Arc<str>),
     /// A Windows drive, upper case.
     Drive(char),
 }
@@ -80,7 +81,7 @@ impl AbsPath {
     }
 
     /// The place of a variable.
-    pub fn variable(name: impl Into<String>) -> Self {
+    pub fn variable(name: impl Into<Arc<str>>) -> Self {
         Self { start: Start::Variable(name.into()), segments: Vec::new() }
     }
 
@@ -261,7 +262,7 @@ impl Pattern {
 
     /// Puts a variable's place in, if the pattern starts there.
     pub fn bind(&mut self, variable: &str, place: &AbsPath) {
-        if matches!(&self.start, Start::Variable(name) if name == variable) {
+        if matches!(&self.start, Start::Variable(name) if **name == *variable) {
             self.put_at(place);
         }
     }

@@ -75,7 +75,7 @@ pub(in crate::sets) fn path(units: Vec<Unit<'_>>) -> AbsPath {
     let mut path = AbsPath::root();
     for unit in units {
         match unit {
-            Unit::Origin(Origin::Variable(name)) => path.start = Start::Variable(name.to_owned()),
+            Unit::Origin(Origin::Variable(name)) => path.start = Start::Variable(name.into()),
             Unit::Origin(Origin::Drive(drive)) => path.start = Start::Drive(drive),
             Unit::Segment(segment) => path.segments.push(segment.into()),
         }
