@@ -7,7 +7,8 @@ use super::{granted, place, start_up_file};
 use crate::codes;
 use crate::diagnostic::{Diagnostic, Level};
 use crate::ir::{Policy, RuleId};
-use crate::sets::path::{AbsPath, PathSet, Pattern};
+use crate::sets::glob::{Glob, Piece};
+use crate::sets::path::{AbsPath, PathSet, Pattern, Segment};
 use crate::vocabulary::{Reach, Verb};
 
 codes! {
@@ -55,7 +56,7 @@ const MACHINE: &[&str] = &[
     "/opt/local/bin",
     "/home/linuxbrew/.linuxbrew/bin",
     "/snap/bin",
-    "/nix/var/nix/profiles",
+    "/nix/var/nix/profiles/default/bin",
     "/run/current-system/sw/bin",
 ];
 
@@ -74,7 +75,7 @@ pub fn check(policy: &Policy, lists: &Lists<'_>, errors_alone: bool) -> Vec<Diag
         let local = |place: &AbsPath| place.is_inside(&workspace);
         let searched = |inside: bool| {
             let places = policy.facts.search_path.iter().filter(|place| !place.is_inside(&own));
-            in_one_of(policy, id, places.filter(|place| local(place) == inside).map(below))
+            in_one_of(policy, id, places.filter(|place| local(place) == inside).map(programs))
         };
         let outside = in_machine(policy, id).or_else(listed).or_else(|| searched(false));
         let (path, level) = match outside {
@@ -103,15 +104,18 @@ fn in_machine(policy: &Policy, id: RuleId) -> Option<AbsPath> {
     if !granted::meets(set, &PathSet { include: tops, exclude: Vec::new() }) {
         return None;
     }
-    in_one_of(policy, id, MACHINE.iter().map(|place| Pattern { reach: Reach::Below, ..place::tree(place, policy) }))
+    in_one_of(policy, id, MACHINE.iter().map(|place| programs(&place::tree(place, policy).literal_prefix())))
 }
 
 fn in_one_of(policy: &Policy, id: RuleId, mut places: impl Iterator<Item = Pattern>) -> Option<AbsPath> {
     places.find_map(|place| granted::path(policy, id, &place.into(), &[]))
 }
 
-fn below(place: &AbsPath) -> Pattern {
-    Pattern::literal(place, Reach::Below)
+/// What a shell finds in a directory: names in it, nothing below them.
+fn programs(place: &AbsPath) -> Pattern {
+    let mut programs = Pattern::literal(place, Reach::Exact);
+    programs.segments.push(Segment::Glob(Glob(vec![Piece::AnyRun])));
+    programs
 }
 
 #[cfg(test)]
@@ -135,6 +139,7 @@ mod tests {
             ("allow read, write exact /usr/bin/git", "(write /usr/bin/git)"),
             ("allow read, write /opt/homebrew", "(write /opt/homebrew/bin/"),
             ("allow read, write /usr/local\ndeny write [/usr/local/bin, /usr/local/sbin]", ""),
+            ("allow read, write /usr/bin/site/data", ""),
             ("allow read, write [~/src, $WORKSPACE, $TMP, /usr/share/x, ~/.cache/pip, /srv]", ""),
         ] {
             let text = format!("srt 1\ndefault read deny\n{rules}\n");

@@ -18,10 +18,9 @@ fn blocks(markdown: &str, language: &str) -> Vec<String> {
 
 /// A home in which the documents' words mean something: a project with a policy, a test, an agent and some data.
 fn home(policy: &str) -> Scene {
-    let mut scene = Scene::new();
+    let mut scene = Scene::new().file("agent.policy", policy);
     for project in ["project", "src/project"] {
         scene = scene
-            .file(&format!("{project}/agent.policy"), policy)
             .file(&format!("{project}/my-agent"), "#!/bin/sh\necho at work > made && cat made\n")
             .file(&format!("{project}/Makefile"), "test:\n\t@echo tested\n")
             .file(&format!("{project}/data/prices.txt"), "3\n1\n2\n")
