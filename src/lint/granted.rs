@@ -40,8 +40,11 @@ pub(super) fn path(policy: &Policy, id: RuleId, places: &PathSet, verbs: &[Verb]
             left.exclude.extend(near(&denied.include, set));
             open.extend(near(&denied.exclude, set));
         }
-        if let Some(found) = left.overlap(&places).filter(&permitted) {
-            return Some(found);
+        match left.overlap(&places) {
+            Some(found) if permitted(&found) => return Some(found),
+            // The two have nothing in common, whatever is denied.
+            None if verb.is_none() => return None,
+            _ => {}
         }
         for pattern in open {
             let both = PathSet { exclude: [&set.exclude[..], &places.exclude].concat(), ..pattern.into() };
@@ -72,11 +75,6 @@ fn denied(policy: &Policy, allow: RuleId, verb: Verb) -> impl Iterator<Item = &P
 
 fn near<'p>(patterns: &'p [Pattern], set: &'p PathSet) -> impl Iterator<Item = Pattern> + 'p {
     patterns.iter().filter(|pattern| set.include.iter().any(|own| may_meet(own, pattern))).cloned()
-}
-
-/// Whether two sets may share a path; `false` where what their patterns begin with keeps them apart.
-pub(super) fn meets(set: &PathSet, places: &PathSet) -> bool {
-    near(&places.include, set).next().is_some()
 }
 
 /// Doing what a verb of paths is about.

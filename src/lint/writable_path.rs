@@ -6,9 +6,9 @@ use super::shell_config::Lists;
 use super::{granted, place, start_up_file};
 use crate::codes;
 use crate::diagnostic::{Diagnostic, Level};
-use crate::ir::{Policy, RuleId};
+use crate::ir::{Policy, RuleId, Subject};
 use crate::sets::glob::{Glob, Piece};
-use crate::sets::path::{AbsPath, PathSet, Pattern, Segment};
+use crate::sets::path::{AbsPath, Pattern, Segment, Start};
 use crate::vocabulary::{Reach, Verb};
 
 codes! {
@@ -99,9 +99,15 @@ pub fn check(policy: &Policy, lists: &Lists<'_>, errors_alone: bool) -> Vec<Diag
 }
 
 fn in_machine(policy: &Policy, id: RuleId) -> Option<AbsPath> {
-    let tops = TOPS.iter().map(|top| place::tree(&format!("/{top}"), policy)).collect();
-    let crate::ir::Subject::Paths(set) = &policy.rule(id).subject else { return None };
-    if !granted::meets(set, &PathSet { include: tops, exclude: Vec::new() }) {
+    let Subject::Paths(set) = &policy.rule(id).subject else { return None };
+    // Those in a home are listed.
+    let home = place::variable("HOME", policy);
+    let near = |pattern: &Pattern| match pattern.segments.first() {
+        _ if pattern.start != Start::Root || pattern.begins_inside(&home) => false,
+        Some(Segment::Literal(top)) => TOPS.iter().any(|known| known.as_bytes() == &**top),
+        _ => true,
+    };
+    if !set.include.iter().any(near) {
         return None;
     }
     in_one_of(policy, id, MACHINE.iter().map(|place| programs(&place::tree(place, policy).literal_prefix())))
