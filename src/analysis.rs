@@ -7,16 +7,19 @@
 
 mod layer;
 mod objects;
+mod pairs;
 mod peers;
 mod spread;
+mod worth;
 
 use crate::ir::{Access, Policy, RuleId, Subject};
 use crate::sets::many::{Exhausted, Kind, Space};
-use crate::vocabulary::Verb;
+use crate::vocabulary::{Effect, Verb};
 use layer::Layer;
 use std::cell::OnceCell;
 
 pub use crate::sets::many::Budget;
+pub use worth::Worth;
 
 /// What is known about a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,11 +47,19 @@ pub struct Study<'p> {
     policy: &'p Policy,
     layers: [OnceCell<Layer<'p>>; Verb::ALL.len()],
     addresses: [OnceCell<peers::Addresses>; 2],
+    named: OnceCell<peers::Named<'p>>,
+    address_worth: [OnceCell<peers::AddressWorth>; 2],
 }
 
 impl<'p> Study<'p> {
     pub fn new(policy: &'p Policy) -> Self {
-        Self { policy, layers: Default::default(), addresses: Default::default() }
+        Self {
+            policy,
+            layers: Default::default(),
+            addresses: Default::default(),
+            named: OnceCell::new(),
+            address_worth: Default::default(),
+        }
     }
 
     /// The policy that is asked about.
@@ -89,10 +100,10 @@ pub struct View<'s, 'p> {
     without: Option<RuleId>,
 }
 
-impl<'p> View<'_, 'p> {
+impl View<'_, '_> {
     /// A shortest access of the verb in a set that is permitted. Of host names, every address is meant that is neither
     /// special nor private.
-    pub fn permitted(&self, verb: Verb, within: &'p Subject, budget: &mut Budget) -> Answer<Access> {
+    pub fn permitted(&self, verb: Verb, within: &Subject, budget: &mut Budget) -> Answer<Access> {
         Answer::of(match verb {
             Verb::Connect | Verb::Listen => peers::decided(*self, verb, within, true, budget),
             _ => objects::decided(*self, verb, within, true, budget),
@@ -100,11 +111,17 @@ impl<'p> View<'_, 'p> {
     }
 
     /// A shortest access of the verb in a set that is denied.
-    pub fn denied(&self, verb: Verb, within: &'p Subject, budget: &mut Budget) -> Answer<Access> {
+    pub fn denied(&self, verb: Verb, within: &Subject, budget: &mut Budget) -> Answer<Access> {
         Answer::of(match verb {
             Verb::Connect | Verb::Listen => peers::decided(*self, verb, within, false, budget),
             _ => objects::decided(*self, verb, within, false, budget),
         })
+    }
+
+    /// The allow that this view lacks and the other one has, where that is all the difference.
+    fn is_less(&self, other: &View<'_, '_>) -> Option<RuleId> {
+        let same = std::ptr::eq(self.study.policy, other.study.policy) && other.without.is_none();
+        self.without.filter(|rule| same && self.study.policy.rule(*rule).effect == Effect::Allow)
     }
 
     fn live(&self, rule: RuleId) -> bool {
@@ -129,7 +146,7 @@ pub fn difference(old: &Policy, new: &Policy, verb: Verb, budget: &mut Budget) -
 }
 
 /// A shortest access that one view permits and another does not.
-pub fn widened<'p>(old: View<'_, 'p>, new: View<'_, 'p>, verb: Verb, budget: &mut Budget) -> Answer<Access> {
+pub fn widened(old: View<'_, '_>, new: View<'_, '_>, verb: Verb, budget: &mut Budget) -> Answer<Access> {
     Answer::of(match verb {
         Verb::Connect | Verb::Listen => peers::widened(old, new, verb, budget),
         _ => objects::widened(old, new, verb, budget),

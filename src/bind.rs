@@ -51,6 +51,9 @@ pub fn bind(policy: Policy, host: &dyn Host) -> (Option<BoundPolicy>, Vec<Diagno
     let private = private::place(policy.system, std::mem::take(&mut placer.shared), &places, placer.links);
     place::temporary(&mut policy, &private, placer.diagnostics);
     placer.judge_links(&policy);
+    for ceiling in policy.withins.iter_mut().filter_map(|within| within.ceiling.as_deref_mut()) {
+        bind_ceiling(ceiling, host, &private, &mut links, &mut diagnostics);
+    }
     let expansions = walk::walk(&policy, host, &links, &private, &mut diagnostics).expansions;
     values.insert("TMP".to_owned(), private.place.to_string());
     let mounts = node::aliases(host);
@@ -65,5 +68,33 @@ pub fn bind(policy: Policy, host: &dyn Host) -> (Option<BoundPolicy>, Vec<Diagno
         policies: policy.files.iter().flat_map(|file| host.file(file)).collect(),
         search_path,
     };
+    for ceiling in policy.withins.iter_mut().filter_map(|within| within.ceiling.as_deref_mut()) {
+        ceiling.facts.own_addresses.clone_from(&policy.facts.own_addresses);
+        ceiling.facts.mounts.clone_from(&policy.facts.mounts);
+    }
     (Some(BoundPolicy(policy)), diagnostics)
+}
+
+/// Binds the policy that another one claims to be within, to the same places: what `$TMP` is, the policy that is run says.
+fn bind_ceiling(
+    ceiling: &mut Policy,
+    host: &dyn Host,
+    private: &private::Private,
+    links: &mut link::Links<'_>,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    let values = variable::settle(ceiling, host, diagnostics);
+    variable::judge(ceiling, &values, links, diagnostics);
+    let places = variable::places(&values);
+    let mut placer = place::Placer {
+        values: &values,
+        places: &places,
+        links,
+        diagnostics,
+        shared: private::Shared::default(),
+        through: BTreeMap::new(),
+        faulty: BTreeSet::new(),
+    };
+    placer.policy(ceiling);
+    place::temporary(ceiling, private, placer.diagnostics);
 }

@@ -32,6 +32,8 @@ pub mod status {
     pub const FINDINGS: u8 = 1;
     /// A mistake on the command line, or a file that cannot be read.
     pub const USAGE: u8 = 2;
+    /// The only findings of level error are proofs that were given up.
+    pub const UNDECIDED: u8 = 3;
     /// The sandbox could not be set up; nothing was run.
     pub const SETUP: u8 = 125;
 }

@@ -3,21 +3,28 @@
 //! Knows the meaning alone: no text, no machine, no target.
 
 mod broad_grant;
+mod conflict;
 mod control_socket;
+mod dead_rule;
 mod expectation;
 mod granted;
 mod metadata_address;
+mod overlap;
 mod place;
 mod policy_writable;
+mod redundant_rule;
+mod reopens;
 mod shell_config;
 mod start_up_file;
 mod suppression;
 #[cfg(test)]
 mod tests;
+mod undecided;
 mod within;
 mod writable_path;
 mod write_and_run;
 
+use crate::analysis::Study;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::ir::{Origin, Policy, Rule};
 use crate::vocabulary::System;
@@ -25,16 +32,23 @@ use crate::vocabulary::System;
 use std::collections::HashSet;
 
 pub use suppression::{suppress, unused};
+pub use undecided::UNDECIDED;
 
 /// Every code raised here.
 pub static CODES: &[&[&Code]] = &[
     broad_grant::CODES,
+    conflict::CODES,
     control_socket::CODES,
+    dead_rule::CODES,
     expectation::CODES,
     metadata_address::CODES,
+    overlap::CODES,
     policy_writable::CODES,
+    redundant_rule::CODES,
+    reopens::CODES,
     start_up_file::CODES,
     suppression::CODES,
+    undecided::CODES,
     within::CODES,
     writable_path::CODES,
     write_and_run::CODES,
@@ -60,20 +74,45 @@ pub struct Wanted {
 
 /// Everything found in a policy, suppressed or not.
 pub fn run(policy: &Policy, wanted: Wanted) -> Vec<Diagnostic> {
-    let mut found = expectation::check(policy);
-    found.extend(within::check(policy));
-    found.extend(control_socket::check(policy));
+    let study = Study::new(policy);
+    let mut said = proofs_of(&study);
+    let mut found = control_socket::check(policy);
     found.extend(metadata_address::check(policy));
     found.extend(policy_writable::check(policy));
     let lists = shell_config::Lists::new(policy, wanted.shell_config);
     found.extend(start_up_file::check(policy, &lists, wanted.errors_alone));
     found.extend(writable_path::check(policy, &lists, wanted.errors_alone));
     if wanted.errors_alone {
-        return once_each(found);
+        said.extend(once_each(found));
+        return said;
     }
     found.extend(broad_grant::check(policy));
     found.extend(write_and_run::check(policy));
-    once_each(found)
+    found.extend(precedence(&study));
+    said.extend(once_each(found));
+    said
+}
+
+/// How the rules of a policy stand to each other.
+fn precedence(study: &Study<'_>) -> Vec<Diagnostic> {
+    let worths = dead_rule::worths(study);
+    let mut found = dead_rule::check(study, &worths);
+    found.extend(redundant_rule::check(study, &worths));
+    found.extend(conflict::check(study));
+    found.extend(reopens::check(study, &worths));
+    found.extend(overlap::check(study));
+    found
+}
+
+/// The obligations of a policy that are not met, or not known to be. Variables need no value: each is a place apart then.
+pub fn proofs(policy: &Policy) -> Vec<Diagnostic> {
+    proofs_of(&Study::new(policy))
+}
+
+fn proofs_of(study: &Study<'_>) -> Vec<Diagnostic> {
+    let mut found = expectation::check(study);
+    found.extend(within::check(study));
+    found
 }
 
 /// One finding of a kind for a target: `{a,b}` is as many rules, of which each says the same.

@@ -3,6 +3,7 @@
 //!
 //! Reads the used files through [`Files`] and nothing else.
 
+mod ceiling;
 mod codes;
 mod literal;
 mod load;
@@ -88,6 +89,22 @@ fn resolve_with(
     options: &Options,
     modules: Modules,
 ) -> (Option<Policy>, Vec<Diagnostic>) {
+    let (mut policy, ceilings, mut diagnostics) = resolve_one(given, sources, files, options, modules, true);
+    if let Some(policy) = &mut policy {
+        diagnostics.extend(ceiling::resolve(policy, ceilings, sources, files, options, modules));
+    }
+    (policy, diagnostics)
+}
+
+/// The policy, and the texts of those that it claims to be within, where they are asked for.
+fn resolve_one(
+    given: &[SourceId],
+    sources: &mut Sources,
+    files: &dyn Files,
+    options: &Options,
+    modules: Modules,
+    ceilings: bool,
+) -> (Option<Policy>, Vec<ceiling::Ceiling>, Vec<Diagnostic>) {
     let mut diagnostics = Vec::new();
     for name in options.defines.keys() {
         if BUILT_IN.contains(&name.as_str()) || name == "env" || name.starts_with("env.") {
@@ -102,7 +119,7 @@ fn resolve_with(
     let mut loaded = mem::take(&mut loader.loaded);
     let mut tables = table::Tables { loader: &mut loader };
     // Every given text is loaded; without any there is nothing that could be resolved.
-    let Some(first) = loaded.first() else { return (None, diagnostics) };
+    let Some(first) = loaded.first() else { return (None, Vec::new(), diagnostics) };
     let mut policy = empty(options.system, first.source);
     let mut unused: BTreeSet<&str> = options.defines.keys().map(String::as_str).collect();
     let mut reads = Vec::new();
@@ -138,6 +155,8 @@ fn resolve_with(
         diagnostics.push(diagnostic.help(format!("write `${name}` in a rule, or take it out")));
     }
     loopback::check(&policy, &mut diagnostics);
+    let ceilings = if ceilings { ceiling::read(&policy, &mut loader) } else { Vec::new() };
+    diagnostics.append(&mut loader.diagnostics);
     policy.files = mem::take(&mut loader.read);
     policy.files.extend(given.iter().map(|source| loader.sources.get(*source).name().to_owned()));
     // `deny` wins; without any, the policy is as closed as it can be and must not be used.
@@ -145,9 +164,9 @@ fn resolve_with(
     match reads.into_iter().nth(deny.unwrap_or(0)) {
         Some(read) => {
             policy.default_read = read;
-            (Some(policy), diagnostics)
+            (Some(policy), ceilings, diagnostics)
         }
-        None => (None, diagnostics),
+        None => (None, ceilings, diagnostics),
     }
 }
 

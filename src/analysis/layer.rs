@@ -85,6 +85,13 @@ impl<'p> Layer<'p> {
     }
 }
 
+impl Layer<'_> {
+    /// Where an allow of the policy is among those of the layer.
+    pub fn place_of(&self, allow: RuleId) -> Option<usize> {
+        self.allows.binary_search(&allow).ok()
+    }
+}
+
 /// The denies that an allow is strictly inside of: whichever they are, they hold any member that it has.
 fn opened(
     policy: &Policy,
@@ -167,11 +174,24 @@ pub(super) struct Changed {
     pub added: Vec<usize>,
     /// The denies that the old one has and the new one has not.
     pub removed: Vec<usize>,
-    /// For each deny of the new one, the same of the old one.
-    pub same: HashMap<usize, usize>,
+    /// For each deny of the new one, the same of the old one; `None` where both are one layer.
+    same: Option<HashMap<usize, usize>>,
 }
 
 impl Changed {
+    /// Where the old one is the new one without a rule that allows.
+    pub fn without(rule: RuleId, new: Scope<'_, '_>) -> Self {
+        Self { added: new.layer.place_of(rule).into_iter().collect(), removed: Vec::new(), same: None }
+    }
+
+    /// The deny of the old one that is the same as one of the new one.
+    pub fn same(&self, deny: usize) -> Option<usize> {
+        match &self.same {
+            Some(same) => same.get(&deny).copied(),
+            None => Some(deny),
+        }
+    }
+
     pub fn of<'x>(old: (&'x Policy, Scope<'_, '_>), new: (&'x Policy, Scope<'_, '_>)) -> Self {
         fn subject(policy: &Policy, id: RuleId) -> (Effect, &Subject) {
             (policy.rule(id).effect, &policy.rule(id).subject)
@@ -193,6 +213,6 @@ impl Changed {
             }
         }
         let removed = old.denies().filter(|d| !kept.contains(&subject(old_policy, old.layer.denies[*d]))).collect();
-        Self { added, removed, same }
+        Self { added, removed, same: Some(same) }
     }
 }

@@ -4,9 +4,9 @@
 //! may be; each part asks for members of some sets that others do not refuse. Where two policies are compared, only what
 //! one of them has alone can make a difference.
 
-use super::View;
 use super::layer::{Changed, Scope, compiled, kind, variables};
-use crate::ir::{Access, Policy, Subject};
+use super::{Study, View};
+use crate::ir::{Access, Policy, RuleId, Subject};
 use crate::sets::host::Host;
 use crate::sets::many::{self, Budget, Compiled, Exhausted, Member, Refusal, Space};
 use crate::vocabulary::{Effect, Verb};
@@ -84,7 +84,7 @@ struct Reason {
 }
 
 impl<'s, 'p> Rules<'s, 'p> {
-    fn new(view: &View<'s, 'p>, verb: Verb, live: &'s dyn Fn(crate::ir::RuleId) -> bool) -> Self {
+    fn new<'long: 'p>(view: &View<'s, 'long>, verb: Verb, live: &'s dyn Fn(RuleId) -> bool) -> Self {
         let own = Scope { layer: view.study.layer(verb), live };
         let reads = matches!(verb, Verb::Write | Verb::Exec);
         let read = reads.then(|| Scope { layer: view.study.layer(Verb::Read), live });
@@ -141,8 +141,8 @@ fn denied<'s, 'p>(scope: Scope<'s, 'p>, deny: usize) -> Part<'s, 'p> {
 }
 
 /// A shortest access in a set that is permitted, or denied.
-pub(super) fn decided<'p>(
-    view: View<'_, 'p>,
+pub(super) fn decided<'p, 'long: 'p>(
+    view: View<'_, 'long>,
     verb: Verb,
     within: &'p Subject,
     permits: bool,
@@ -176,10 +176,37 @@ pub(super) fn decided<'p>(
     Ok(best.found.and_then(|member| access(verb, member)))
 }
 
+/// A shortest access that an allow over paths or names permits.
+pub(super) fn permitted_by(study: &Study<'_>, allow: RuleId, budget: &mut Budget) -> Result<Option<Access>, Exhausted> {
+    let (verb, view) = (study.policy.rule(allow).verb, study.whole());
+    let rules = Rules::new(&view, verb, &|_| true);
+    let mut best = Best::new(study.space(kind(verb)));
+    if let Some(own) = rules.own.layer.place_of(allow) {
+        let part = rules.permitted(Reason { own: Some(own), read: None });
+        best.look(&part.required, &part.refusals, budget)?;
+    }
+    Ok(best.found.and_then(|member| access(verb, member)))
+}
+
+/// A shortest access that an allow and a deny both match, and that nothing opens.
+pub(super) fn overlap<'p>(
+    study: &Study<'p>,
+    verb: Verb,
+    scope: Scope<'_, 'p>,
+    allow: usize,
+    deny: usize,
+    budget: &mut Budget,
+) -> Result<Option<Access>, Exhausted> {
+    let mut best = Best::new(study.space(kind(verb)));
+    let Scope { layer, .. } = scope;
+    best.look(&[layer.allow.set(allow), layer.deny.set(deny)], &[scope.not_opened(deny)], budget)?;
+    Ok(best.found.and_then(|member| access(verb, member)))
+}
+
 /// A shortest access that the new view permits and the old one does not.
-pub(super) fn widened<'p>(
-    old: View<'_, 'p>,
-    new: View<'_, 'p>,
+pub(super) fn widened<'p, 'old: 'p, 'new: 'p>(
+    old: View<'_, 'old>,
+    new: View<'_, 'new>,
     verb: Verb,
     budget: &mut Budget,
 ) -> Result<Option<Access>, Exhausted> {
@@ -206,8 +233,11 @@ pub(super) fn widened<'p>(
     let policies = (old.study.policy, new.study.policy);
     for (own, (old_scope, new_scope)) in before.scopes().zip(after.scopes()).enumerate() {
         let own = own == 0;
-        let changed = Changed::of((policies.0, old_scope), (policies.1, new_scope));
-        for added in changed.added {
+        let changed = match old.is_less(&new) {
+            Some(rule) => Changed::without(rule, new_scope),
+            None => Changed::of((policies.0, old_scope), (policies.1, new_scope)),
+        };
+        for added in changed.added.iter().copied() {
             let set = new_scope.layer.allow.set(added);
             let reasons = if own {
                 vec![Reason { own: Some(added), read: None }]
@@ -223,13 +253,13 @@ pub(super) fn widened<'p>(
                         look(reason, Some(set), part, budget)?;
                     }
                 }
-                for deny in new_scope.layer.opens[added].iter().filter_map(|d| changed.same.get(d)) {
-                    let part = Part { required: Vec::new(), refusals: vec![old_scope.not_opened(*deny)] };
+                for deny in new_scope.layer.opens[added].iter().filter_map(|d| changed.same(*d)) {
+                    let part = Part { required: Vec::new(), refusals: vec![old_scope.not_opened(deny)] };
                     look(reason, Some(set), part, budget)?;
                 }
             }
         }
-        for removed in changed.removed {
+        for removed in changed.removed.iter().copied() {
             for reason in after.reasons(old_scope.layer.deny.set(removed)) {
                 look(reason, None, denied(old_scope, removed), budget)?;
             }

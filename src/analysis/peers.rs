@@ -4,10 +4,10 @@
 //! Ports are cut into the stretches that rules tell apart, and addresses, for each of those, likewise; of stretches that the
 //! same rules cover one is looked at. What is left of each is a question about names.
 
-use super::View;
 use super::layer::{Changed, Layer, Scope, compiled, variables};
 use super::objects::Best;
 use super::spread::stretches;
+use super::{Study, View, Worth};
 use crate::ir::special::{self, NOMINAL};
 use crate::ir::{Access, Policy, RuleId, Subject, more_specific};
 use crate::sets::address::AddressSet;
@@ -50,6 +50,13 @@ impl Addresses {
     }
 }
 
+impl Addresses {
+    /// The denies that an allow is more specific than.
+    pub fn opened_by(&self, allow: RuleId) -> Vec<RuleId> {
+        self.openers.iter().filter(|(_, openers)| openers.contains(&allow)).map(|(deny, _)| *deny).collect()
+    }
+}
+
 /// Listening on the unspecified address is listening on each address of its family.
 fn each_of_the_host(set: &AddressSet) -> AddressSet {
     let unspecified = [IpAddr::from([0_u8; 4]), IpAddr::from([0_u8; 16])];
@@ -57,8 +64,8 @@ fn each_of_the_host(set: &AddressSet) -> AddressSet {
     whole.fold(set.clone(), |set, family| set.union(&family))
 }
 
-impl<'p> super::Study<'p> {
-    fn addresses(&self, verb: Verb) -> &Addresses {
+impl Study<'_> {
+    pub(super) fn addresses(&self, verb: Verb) -> &Addresses {
         self.addresses[usize::from(verb == Verb::Listen)].get_or_init(|| Addresses::new(self.policy, verb))
     }
 }
@@ -125,58 +132,69 @@ struct Seen {
     within: bool,
 }
 
+/// The address rules of one view.
+#[derive(Clone, Copy)]
+struct Side<'s> {
+    policy: &'s Policy,
+    addresses: &'s Addresses,
+    without: Option<RuleId>,
+}
+
+impl<'s> Side<'s> {
+    fn of(view: &View<'s, '_>, verb: Verb) -> Self {
+        let (policy, addresses) = (view.study.policy, view.study.addresses(verb));
+        Self { policy, addresses, without: view.without }
+    }
+
+    fn decide(&self, matching: &[RuleId]) -> ByAddress {
+        let denied = matching.iter().any(|id| match self.policy.rule(*id).effect {
+            Effect::Allow => false,
+            Effect::Forbid => true,
+            Effect::Deny => {
+                let openers = self.addresses.openers.get(id);
+                !openers.is_some_and(|openers| openers.iter().any(|opener| matching.contains(opener)))
+            }
+        });
+        let allowed = !denied && matching.iter().any(|id| self.policy.rule(*id).effect == Effect::Allow);
+        ByAddress { denied, allowed }
+    }
+}
+
 /// The stretches of addresses for one service.
-fn seen(views: &[View<'_, '_>], verb: Verb, service: Service, within: Option<&AddressSet>) -> Vec<Seen> {
-    let mut sets: Vec<AddressSet> = Vec::new();
+fn seen(sides: &[Side<'_>], service: Service, within: Option<&AddressSet>) -> Vec<Seen> {
+    let mut sets: Vec<&AddressSet> = Vec::new();
     let mut owners: Vec<(usize, RuleId)> = Vec::new();
-    for (number, view) in views.iter().enumerate() {
-        for (id, set) in &view.study.addresses(verb).rules {
-            let covers = peers(view.study.policy, *id).is_some_and(|set| set.covers(service.protocol, service.port));
-            if covers && view.live(*id) {
+    for (number, side) in sides.iter().enumerate() {
+        for (id, set) in &side.addresses.rules {
+            let covers = peers(side.policy, *id).is_some_and(|set| set.covers(service.protocol, service.port));
+            if covers && side.without != Some(*id) {
                 owners.push((number, *id));
-                sets.push(set.clone());
+                sets.push(set);
             }
         }
     }
     let rules = sets.len();
-    let own: AddressSet = views
-        .iter()
-        .flat_map(|view| &view.study.policy.facts.own_addresses)
-        .map(|own| AddressSet::from(*own))
-        .collect();
+    let own: AddressSet =
+        sides.iter().flat_map(|side| &side.policy.facts.own_addresses).map(|own| AddressSet::from(*own)).collect();
     let everything = AddressSet::family(IpAddr::from([0_u8; 4])).union(&AddressSet::family(IpAddr::from([0_u8; 16])));
-    sets.extend([special::special(), special::private(), own.carried(), NOMINAL.into(), everything]);
-    sets.extend(within.cloned());
-    let sets: Vec<&AddressSet> = sets.iter().collect();
+    let guard = [special::special(), special::private(), own.carried(), NOMINAL.into(), everything];
+    sets.extend(&guard);
+    sets.extend(within);
     let mut seen = Vec::new();
     stretches(&sets, |stretch| {
-        let by = (0..views.len()).map(|number| {
+        let by = (0..sides.len()).map(|number| {
             let inside = stretch.inside.iter().take_while(|set| **set < rules).map(|set| owners[*set]);
             let matching: Vec<RuleId> = inside.filter(|(owner, _)| *owner == number).map(|(_, id)| id).collect();
-            by_address(views[number], verb, &matching)
+            sides[number].decide(&matching)
         });
         seen.push(Seen {
             address: stretch.least,
-            class: special::class(stretch.least, &views[0].study.policy.facts.own_addresses),
+            class: special::class(stretch.least, &sides[0].policy.facts.own_addresses),
             by: by.collect(),
-            within: stretch.inside.contains(&(rules + 5)),
+            within: stretch.inside.contains(&(rules + guard.len())),
         });
     });
     seen
-}
-
-fn by_address(view: View<'_, '_>, verb: Verb, matching: &[RuleId]) -> ByAddress {
-    let policy = view.study.policy;
-    let addresses = view.study.addresses(verb);
-    let denied = matching.iter().any(|id| match policy.rule(*id).effect {
-        Effect::Allow => false,
-        Effect::Forbid => true,
-        Effect::Deny => {
-            !addresses.openers.get(id).is_some_and(|openers| openers.iter().any(|opener| matching.contains(opener)))
-        }
-    });
-    let allowed = !denied && matching.iter().any(|id| policy.rule(*id).effect == Effect::Allow);
-    ByAddress { denied, allowed }
 }
 
 impl Seen {
@@ -266,8 +284,8 @@ fn connection(verb: Verb, name: Option<crate::sets::host::Name>, address: IpAddr
 }
 
 /// A shortest access in a set that is permitted, or denied; of names, at addresses that are neither special nor private.
-pub(super) fn decided<'p>(
-    view: View<'_, 'p>,
+pub(super) fn decided<'p, 'long: 'p>(
+    view: View<'_, 'long>,
     verb: Verb,
     within: &'p Subject,
     permits: bool,
@@ -287,7 +305,7 @@ pub(super) fn decided<'p>(
         if !covering.contains(&(sets.len() - 1)) || verb == Verb::Listen && service.protocol == Protocol::Udp {
             continue;
         }
-        let seen = seen(&[view], verb, service, addresses);
+        let seen = seen(&[Side::of(&view, verb)], service, addresses);
         budget.spend(seen.len())?;
         if addresses.is_some() {
             let found = seen.iter().find(|seen| seen.within && seen.by[0].allowed == permits);
@@ -370,16 +388,17 @@ fn consider(
 }
 
 /// A shortest access that the new view permits and the old one does not.
-pub(super) fn widened<'p>(
-    old: View<'_, 'p>,
-    new: View<'_, 'p>,
+pub(super) fn widened<'p, 'old: 'p, 'new: 'p>(
+    old: View<'_, 'old>,
+    new: View<'_, 'new>,
     verb: Verb,
     budget: &mut Budget,
 ) -> Result<Option<Access>, Exhausted> {
     let (old_policy, new_policy) = (old.study.policy, new.study.policy);
     let mut sets: Vec<&PeerSet> = Vec::new();
-    for (policy, view) in [(old_policy, old), (new_policy, new)] {
-        sets.extend(policy.rules_of(verb).filter(|(id, _)| view.live(*id)).filter_map(|(id, _)| peers(policy, id)));
+    for side in [Side::of(&old, verb), Side::of(&new, verb)] {
+        let live = side.policy.rules_of(verb).map(|(id, _)| id).filter(|id| side.without != Some(*id));
+        sets.extend(live.filter_map(|id| peers(side.policy, id)));
     }
     let mut best: Option<((usize, usize), Access)> = None;
     let layers = (verb == Verb::Connect).then(|| (old.study.layer(verb), new.study.layer(verb)));
@@ -392,7 +411,7 @@ pub(super) fn widened<'p>(
         if covering.is_empty() || verb == Verb::Listen && service.protocol == Protocol::Udp {
             continue;
         }
-        let seen = seen(&[old, new], verb, service, None);
+        let seen = seen(&[Side::of(&old, verb), Side::of(&new, verb)], service, None);
         budget.spend(seen.len())?;
         let address = seen.iter().find(|seen| seen.by[1].allowed && !seen.by[0].allowed);
         if let Some(seen) = address
@@ -437,8 +456,8 @@ pub(super) fn widened<'p>(
                             continue;
                         }
                         look(&[own, set], vec![not_denied(allow), before.scope.not_allowed()], budget)?;
-                        for deny in after.scope.layer.opens[*added].iter().filter_map(|d| changed.same.get(d)) {
-                            look(&[own, set], vec![not_denied(allow), before.scope.not_opened(*deny)], budget)?;
+                        for deny in after.scope.layer.opens[*added].iter().filter_map(|d| changed.same(*d)) {
+                            look(&[own, set], vec![not_denied(allow), before.scope.not_opened(deny)], budget)?;
                         }
                     }
                 }
@@ -453,4 +472,193 @@ pub(super) fn widened<'p>(
         }
     }
     Ok(best.map(|(_, access)| access))
+}
+
+/// What single allows of addresses are worth, worked out for all of them at once.
+#[derive(Default)]
+pub(super) struct AddressWorth {
+    alive: BTreeMap<RuleId, Access>,
+    needed: BTreeMap<RuleId, Access>,
+}
+
+/// What an allow of addresses is worth.
+pub(super) fn address_worth(study: &Study<'_>, allow: RuleId) -> Worth {
+    let verb = study.policy.rule(allow).verb;
+    let worth = study.address_worth[usize::from(verb == Verb::Listen)].get_or_init(|| address_worths(study, verb));
+    match (worth.needed.get(&allow), worth.alive.get(&allow)) {
+        (Some(access), _) => Worth::Needed(access.clone()),
+        (None, Some(access)) => Worth::Redundant(access.clone()),
+        (None, None) => Worth::Dead,
+    }
+}
+
+fn address_worths(study: &Study<'_>, verb: Verb) -> AddressWorth {
+    let view = study.whole();
+    let side = Side::of(&view, verb);
+    let all: Vec<RuleId> = side.addresses.rules.iter().map(|(id, _)| *id).collect();
+    let sets: Vec<&PeerSet> = all.iter().filter_map(|id| peers(side.policy, *id)).collect();
+    let mut worth = AddressWorth::default();
+    for (service, covering) in services(&sets) {
+        let those: Vec<usize> = covering.into_iter().collect();
+        let sets: Vec<&AddressSet> = those.iter().map(|index| &side.addresses.rules[*index].1).collect();
+        stretches(&sets, |stretch| {
+            let matching: Vec<RuleId> = stretch.inside.iter().map(|set| all[those[*set]]).collect();
+            if !side.decide(&matching).allowed {
+                return;
+            }
+            let access = || connection(verb, None, stretch.least, service);
+            for allow in matching.iter().filter(|id| side.policy.rule(**id).effect == Effect::Allow) {
+                worth.alive.entry(*allow).or_insert_with(access);
+                if !worth.needed.contains_key(allow) {
+                    let rest: Vec<RuleId> = matching.iter().copied().filter(|id| id != allow).collect();
+                    if !side.decide(&rest).allowed {
+                        worth.needed.insert(*allow, access());
+                    }
+                }
+            }
+        });
+    }
+    worth
+}
+
+/// The services of a policy, and what a name needs at the addresses of each.
+pub(super) struct Named<'p> {
+    cells: Vec<(Service, Vec<(Need, IpAddr)>)>,
+    literal: Literal<'p>,
+}
+
+impl<'p> Named<'p> {
+    fn new(study: &Study<'p>) -> Self {
+        let view = study.whole();
+        let side = Side::of(&view, Verb::Connect);
+        let sets: Vec<&PeerSet> =
+            side.policy.rules_of(Verb::Connect).filter_map(|(id, _)| peers(side.policy, id)).collect();
+        let cell = |(service, _): (Service, BTreeSet<usize>)| {
+            let seen = seen(&[side], service, None);
+            let mut needs: Vec<(Need, IpAddr)> = Vec::new();
+            for seen in seen.iter().filter(|seen| seen.address == NOMINAL).chain(&seen) {
+                let need = seen.need(0);
+                if need != Need::Impossible && needs.iter().all(|(known, _)| *known != need) {
+                    needs.push((need, seen.address));
+                }
+            }
+            (service, needs)
+        };
+        let cells = services(&sets).into_iter().map(cell).collect();
+        Self { cells, literal: Literal::new(study.policy, study.layer(Verb::Connect)) }
+    }
+}
+
+/// What an allow of names is worth.
+pub(super) fn name_worth(study: &Study<'_>, allow: RuleId, budget: &mut Budget) -> Result<Worth, Exhausted> {
+    let named = study.named.get_or_init(|| Named::new(study));
+    let layer = study.layer(Verb::Connect);
+    let policy = study.policy;
+    let (Some(place), Some(own)) = (layer.place_of(allow), peers(policy, allow)) else { return Ok(Worth::Dead) };
+    let localhost = Compiled::hosts(&LOCALHOST);
+    let mut alive: Option<((usize, usize), Access)> = None;
+    let mut needed = None;
+    let cells = named.cells.iter().filter(|(service, _)| own.covers(service.protocol, service.port));
+    for (service, needs) in cells.clone() {
+        let covers = |id: RuleId| peers(policy, id).is_some_and(|set| set.covers(service.protocol, service.port));
+        let others = |id: RuleId| id != allow && covers(id);
+        let (with, without) = (Scope { layer, live: &covers }, Scope { layer, live: &others });
+        for (need, address) in needs {
+            let set = if *need == Need::Literal { named.literal.0.set(place) } else { layer.allow.set(place) };
+            let space = study.space(Kind::Hosts);
+            let mut best = Best::new(space.clone());
+            by_name(&mut best, &localhost, &[set], vec![with.not_denied(Some(place))], budget)?;
+            if best.found.is_none() {
+                continue;
+            }
+            consider(&mut alive, best.found, *address, *service)?;
+            let mut best = Best::new(space);
+            let mut look = |refusal, budget: &mut Budget| {
+                by_name(&mut best, &localhost, &[set], vec![with.not_denied(Some(place)), refusal], budget)
+            };
+            if *need == Need::Literal {
+                let names = Names { scope: without, literal: &named.literal };
+                look(names.not_literally_allowed(), budget)?;
+            }
+            look(without.not_allowed(), budget)?;
+            for deny in &layer.opens[place] {
+                if covers(layer.denies[*deny]) {
+                    look(without.not_opened(*deny), budget)?;
+                }
+            }
+            consider(&mut needed, best.found, *address, *service)?;
+        }
+        if needed.is_some() {
+            break;
+        }
+    }
+    let everywhere =
+        cells.clone().all(|(_, needs)| needs.is_empty() || needs.iter().any(|(need, _)| *need == Need::Name));
+    if needed.is_none() && alive.is_some() && !everywhere {
+        // Where every public address is denied, what a literal name adds to others is not looked into.
+        return Err(Exhausted);
+    }
+    Ok(match (needed, alive) {
+        (Some((_, access)), _) => Worth::Needed(access),
+        (None, Some((_, access))) => Worth::Redundant(access),
+        (None, None) => Worth::Dead,
+    })
+}
+
+/// A name that an allow and a deny both match, at a port and protocol of both, and that nothing opens.
+pub(super) fn name_overlap<'p>(
+    study: &Study<'p>,
+    layer: &Layer<'p>,
+    (allow, a): (usize, &PeerSet),
+    (deny, d): (usize, &PeerSet),
+    budget: &mut Budget,
+) -> Result<Option<Access>, Exhausted> {
+    let localhost = Compiled::hosts(&LOCALHOST);
+    for (service, covering) in services(&[a, d]) {
+        if covering.len() < 2 {
+            continue;
+        }
+        let live = |id: RuleId| peers(study.policy, id).is_some_and(|set| set.covers(service.protocol, service.port));
+        let scope = Scope { layer, live: &live };
+        let mut best = Best::new(study.space(Kind::Hosts));
+        by_name(
+            &mut best,
+            &localhost,
+            &[layer.allow.set(allow), layer.deny.set(deny)],
+            vec![scope.not_opened(deny)],
+            budget,
+        )?;
+        let mut found = None;
+        consider(&mut found, best.found, NOMINAL, service)?;
+        if let Some((_, access)) = found {
+            return Ok(Some(access));
+        }
+    }
+    Ok(None)
+}
+
+/// An allow that a deny takes addresses of, and one that nothing opens.
+pub(super) fn address_overlap(
+    study: &Study<'_>,
+    deny: RuleId,
+    among: impl Fn(RuleId) -> bool,
+) -> Option<(RuleId, Access)> {
+    let policy = study.policy;
+    let verb = policy.rule(deny).verb;
+    let addresses = study.addresses(verb);
+    let of = |id: RuleId| addresses.rules.iter().find(|(own, _)| *own == id).map(|(_, set)| set);
+    let (own, set) = (peers(policy, deny)?, of(deny)?);
+    let openers: Vec<&AddressSet> =
+        addresses.openers.get(&deny).into_iter().flatten().filter_map(|opener| of(*opener)).collect();
+    for (allow, theirs) in &addresses.rules {
+        if policy.rule(*allow).effect != Effect::Allow || !among(*allow) {
+            continue;
+        }
+        let both = openers.iter().fold(set.intersection(theirs), |both, opener| both.difference(opener));
+        let common = services(&[own, peers(policy, *allow)?]).into_iter().find(|(_, covering)| covering.len() == 2);
+        if let (Some(address), Some((service, _))) = (both.shortest(), common) {
+            return Some((*allow, connection(verb, None, address, service)));
+        }
+    }
+    None
 }

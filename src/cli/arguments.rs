@@ -109,6 +109,9 @@ command could not be started; 2 for a mistake on the command line.")]
 pub struct Run {
     #[command(flatten)]
     pub choice: PolicyChoice,
+    /// Refuse to run if the policy permits anything that the policy in FILE does not
+    #[arg(long, value_name = "FILE")]
+    pub within: Vec<PathBuf>,
     /// Who sets the sandbox up: `native` needs nothing installed, `bwrap` is bubblewrap
     #[arg(long, value_enum, default_value_t = EngineName::Native)]
     pub engine: EngineName,
@@ -137,13 +140,15 @@ pub struct Run {
 Examples:
   srt check policies/*.policy
   srt check --host agent.policy                  with this machine's files
+  srt check --within team.policy agent.policy    that it permits no more
   srt check --deny warnings --format json agent.policy
 
 Without --host a policy is checked on an example machine, so that the answer is
 the same everywhere. `srt explain CODE` says more about a finding.
 
-Exit status: 0; 1 for findings of level error; 2 for a mistake on the command
-line, or a file that cannot be read.")]
+Exit status: 0; 1 for findings of level error; 3 if the only ones are proofs
+that were given up (`undecided`); 2 for a mistake on the command line, or a file
+that cannot be read.")]
 pub struct Check {
     /// Policy files, each checked by itself
     #[arg(required = true, value_name = "FILE")]
@@ -154,6 +159,9 @@ pub struct Check {
     /// Check against this machine: its variables, links and files
     #[arg(long)]
     pub host: bool,
+    /// Prove that the policy permits nothing that the policy in FILE does not
+    #[arg(long, value_name = "FILE")]
+    pub within: Vec<PathBuf>,
     /// The directory that `$WORKSPACE` names, with --host [default: where you are]
     #[arg(long, value_name = "DIR", requires = "host")]
     pub workspace: Option<PathBuf>,

@@ -2,11 +2,12 @@
 
 use super::arguments::{Check, Format};
 use super::nominal::Nominal;
-use super::{load, output, status};
+use super::{flags, load, output, status};
 use sandbox_runtime::backend::bubblewrap::{NOT_GRANTED, Needs};
 use sandbox_runtime::compile::compile;
 use sandbox_runtime::diagnostic::{Diagnostic, Level, any_error};
 use sandbox_runtime::ir::Policy;
+use sandbox_runtime::lint::{UNDECIDED, proofs};
 use sandbox_runtime::source::Sources;
 use sandbox_runtime::vocabulary::System;
 use std::path::Path;
@@ -16,7 +17,7 @@ pub fn check(check: &Check) -> u8 {
         output::complain(message);
         return status::USAGE;
     }
-    let mut worst = 0;
+    let mut outcome = Outcome::Fine;
     let mut all = Vec::new();
     let mut counts = [0_usize; 3];
     let mut read = 0;
@@ -32,9 +33,7 @@ pub fn check(check: &Check) -> u8 {
                 for diagnostic in &diagnostics {
                     counts[diagnostic.level as usize] += 1;
                 }
-                if any_error(&diagnostics) {
-                    worst = worst.max(status::FINDINGS);
-                }
+                outcome = outcome.max(Outcome::of(&diagnostics));
                 match check.format {
                     Format::Human => output::print_diagnostics(&diagnostics, &sources, Level::Note),
                     Format::Json => all.push(serde_json::json!({
@@ -45,7 +44,7 @@ pub fn check(check: &Check) -> u8 {
             }
             Err(message) => {
                 output::complain(message);
-                worst = status::USAGE;
+                outcome = Outcome::Unread;
             }
         }
     }
@@ -54,7 +53,39 @@ pub fn check(check: &Check) -> u8 {
         Format::Human if read == 0 => {}
         Format::Human => summarise(read, counts),
     }
-    worst
+    outcome.status()
+}
+
+/// How a check ended; what comes later weighs more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Outcome {
+    Fine,
+    /// Of errors, only proofs that were given up.
+    Undecided,
+    Findings,
+    Unread,
+}
+
+impl Outcome {
+    fn of(diagnostics: &[Diagnostic]) -> Self {
+        let mut errors = diagnostics.iter().filter(|said| said.level == Level::Error).peekable();
+        if errors.peek().is_none() {
+            Outcome::Fine
+        } else if errors.all(|said| said.code == &UNDECIDED) {
+            Outcome::Undecided
+        } else {
+            Outcome::Findings
+        }
+    }
+
+    fn status(self) -> u8 {
+        match self {
+            Outcome::Fine => 0,
+            Outcome::Undecided => status::UNDECIDED,
+            Outcome::Findings => status::FINDINGS,
+            Outcome::Unread => status::USAGE,
+        }
+    }
 }
 
 fn summarise(files: usize, [notes, warnings, errors]: [usize; 3]) {
@@ -74,12 +105,19 @@ fn summarise(files: usize, [notes, warnings, errors]: [usize; 3]) {
 /// Everything said about one file: about its names for each system, about its meaning for this one.
 fn file(check: &Check, path: &Path) -> Result<(Vec<Diagnostic>, Sources), String> {
     let here = load::this_system();
+    let mut elsewhere = Vec::new();
     for system in System::ALL.iter().filter(|system| **system != here) {
         let loaded = resolved(check, path, *system)?;
         // Said once: what is wrong everywhere comes with the same words for each system.
         if any_error(&loaded.diagnostics) {
             return Ok((loaded.diagnostics, loaded.sources));
         }
+        let unproved = loaded.policy.map(|mut policy| {
+            // What a system permits less than was expected harms nobody there; what it permits more does.
+            policy.expects.retain(|expect| !expect.allow);
+            proofs(&policy)
+        });
+        elsewhere.extend(unproved.unwrap_or_default().into_iter().map(|said| (*system, said)));
     }
     let loaded = resolved(check, path, here)?;
     let bound = if check.host {
@@ -101,11 +139,23 @@ fn file(check: &Check, path: &Path) -> Result<(Vec<Diagnostic>, Sources), String
             said.retain(|said| said.code != &NOT_GRANTED);
         }
     }
+    // A proof that fails here as well is said once. Given and used files have the same places in each list of sources.
+    let known = |other: &Diagnostic, said: &[Diagnostic]| {
+        said.iter().any(|said| said.code == other.code && said.span() == other.span())
+    };
+    for (system, mut other) in elsewhere {
+        if !known(&other, &said) {
+            other.message = format!("on {system}: {}", other.message);
+            said.push(other);
+        }
+    }
     Ok((said, bound.sources))
 }
 
 fn resolved(check: &Check, path: &Path, system: System) -> Result<load::Loaded<Policy>, String> {
     let mut sources = Sources::default();
-    let given = load::add(path, &mut sources)?;
-    Ok(load::resolved(&[given], sources, &check.defines, system))
+    let mut given = vec![load::add(path, &mut sources)?];
+    let ceilings = flags::ceilings(&check.within, check.host)?;
+    given.extend(ceilings.into_iter().map(|ceiling| sources.add(ceiling.name, ceiling.text)));
+    Ok(load::resolved(&given, sources, &check.defines, system))
 }

@@ -67,6 +67,37 @@ pub fn texts(choice: &PolicyChoice, directory: &Path) -> Result<Vec<FlagText>, S
     Ok(texts)
 }
 
+/// Where the system's owner puts what nobody's policy may exceed.
+const MACHINE: &str = "/etc/srt/ceiling.policy";
+
+/// The policies that this one must be within beyond what it says itself, each as a text that claims so.
+///
+/// # Errors
+/// A sentence for the command line: a path that cannot be written in a policy, or a machine that does not say whether it has
+/// a ceiling.
+pub fn ceilings(files: &[PathBuf], machine: bool) -> Result<Vec<FlagText>, String> {
+    let mut ceilings = Vec::new();
+    for path in files {
+        let text = path.to_str().filter(|text| !text.contains(['"', '\\']) && !text.chars().any(char::is_control));
+        let text = text.ok_or_else(|| format!("--within: `{}` cannot be named in a policy", path.display()))?;
+        ceilings.push(ceiling(text));
+    }
+    if machine {
+        match Path::new(MACHINE).try_exists() {
+            Ok(true) => ceilings.push(ceiling(MACHINE)),
+            Ok(false) => {}
+            // Not knowing is not the same as absence.
+            Err(error) => return Err(format!("cannot look for `{MACHINE}`: {error}")),
+        }
+    }
+    Ok(ceilings)
+}
+
+fn ceiling(path: &str) -> FlagText {
+    // `deny` wins where several defaults meet, so `allow` adds nothing to what the policy says.
+    FlagText { name: "--within".to_owned(), text: format!("srt 1\ndefault read allow\nwithin \"{path}\"\n") }
+}
+
 /// A path as a quoted target, every character that has a meaning there made literal.
 fn target(flag: &str, path: &Path, directory: &Path) -> Result<String, String> {
     let text = path.to_str().ok_or_else(|| format!("{flag}: `{}` is not UTF-8", path.display()))?;

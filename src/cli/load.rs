@@ -1,6 +1,7 @@
 //! From what the command line names to a policy: which files, their text, resolved and bound.
 
 use super::arguments::PolicyChoice;
+use super::flags::FlagText;
 use super::{files, flags};
 use sandbox_runtime::bind::bind;
 use sandbox_runtime::diagnostic::{Diagnostic, any_error};
@@ -33,9 +34,18 @@ pub fn this_system() -> System {
 /// # Errors
 /// A sentence for the command line: a file that cannot be read, a flag that makes no sense.
 pub fn bound(choice: &PolicyChoice) -> Result<Loaded<BoundPolicy>, String> {
+    bound_within(choice, Vec::new())
+}
+
+/// The same, with the claim that it is within some other policies.
+///
+/// # Errors
+/// As [`bound`].
+pub fn bound_within(choice: &PolicyChoice, ceilings: Vec<FlagText>) -> Result<Loaded<BoundPolicy>, String> {
     let directory = std::env::current_dir().map_err(|error| format!("cannot tell where this is: {error}"))?;
     let mut sources = Sources::default();
-    let given = given(choice, &directory, &mut sources)?;
+    let mut given = given(choice, &directory, &mut sources)?;
+    given.extend(ceilings.into_iter().map(|ceiling| sources.add(ceiling.name, ceiling.text)));
     bind_given(choice, &directory, &given, sources)
 }
 

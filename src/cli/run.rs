@@ -3,7 +3,7 @@
 //! Fails closed: whatever stands between here and a policy in force as written is exit 125 and runs nothing.
 
 use super::arguments::{EngineName, Run};
-use super::{load, output, print_policy, rule, status};
+use super::{flags, load, output, print_policy, rule, status};
 use sandbox_runtime::backend::bubblewrap::{Needs, Network, User};
 use sandbox_runtime::compile::compile;
 use sandbox_runtime::diagnostic::{Level, any_error, nearest};
@@ -87,7 +87,7 @@ type Outcome = Result<Option<Exit>, Error>;
 
 /// One try; `None` when there was nothing to run.
 fn attempt_once(run: &Run, prepared: Option<Prepared>, events: &Events) -> Result<Outcome, Refused> {
-    let loaded = load::bound(&run.choice)?;
+    let loaded = load::bound_within(&run.choice, flags::ceilings(&run.within, true)?)?;
     let sources = loaded.sources;
     let Some(policy) = loaded.policy.filter(|_| !any_error(&loaded.diagnostics)) else {
         output::print_diagnostics(&loaded.diagnostics, &sources, Level::Error);

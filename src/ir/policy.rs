@@ -160,11 +160,15 @@ pub struct Assume {
     pub span: Span,
 }
 
-/// `within "PATH"`: the obligation, its file not read here.
+/// `within "PATH"`: an obligation to permit nothing that another policy does not.
 #[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 pub struct Within {
     pub path: String,
     pub span: Span,
+    /// The other policy, for the same system, bound where this one is; `None` where its file could not be used, which has
+    /// been said.
+    #[serde(skip)]
+    pub ceiling: Option<Box<Policy>>,
 }
 
 /// `# lint: allow(CODE) REASON`, and the statement it stands above.

@@ -1,20 +1,16 @@
-//! `expect`: the object it names is decided as it says.
-//!
-//! Asks `decide` about the shortest object of the set, not yet about every one.
+//! `expect`: every access of its set is decided as it says.
 
+use super::undecided::undecided;
+use crate::analysis::{Answer, Budget, Study};
 use crate::codes;
 use crate::diagnostic::Diagnostic;
-use crate::ir::{Access, Expect, Policy, Subject, decide, special};
-use crate::sets::host::{Host, Name};
-use crate::sets::peer::{Endpoint, PeerSet, Protocol};
-use crate::vocabulary::Verb;
-use std::net::IpAddr;
+use crate::ir::{Expect, Subject, decide};
 
 codes! {
     /// # `expectation`
     ///
     /// ## What it says
-    /// An `expect` statement does not hold: the access it names is decided the other way.
+    /// An `expect` statement does not hold: some access of its set is decided the other way. The shortest one is shown.
     ///
     /// ## Why
     /// An expectation says what a reviewer relies on. A policy that breaks one runs nothing.
@@ -36,23 +32,34 @@ codes! {
     pub EXPECTATION = "expectation", Error;
 }
 
-/// One finding for each expectation that fails.
-pub fn check(policy: &Policy) -> Vec<Diagnostic> {
-    policy.expects.iter().filter_map(|expect| one(policy, expect)).collect()
+/// Steps for one proof.
+const STEPS: u64 = 4_000_000;
+
+/// One finding for each expectation that does not hold, or of which it is not known.
+pub fn check(study: &Study<'_>) -> Vec<Diagnostic> {
+    study.policy().expects.iter().filter_map(|expect| one(study, expect)).collect()
 }
 
-fn one(policy: &Policy, expect: &Expect) -> Option<Diagnostic> {
-    let Some(access) = named_object(expect) else {
+fn one(study: &Study<'_>, expect: &Expect) -> Option<Diagnostic> {
+    if is_empty(&expect.subject) {
         return Some(
             Diagnostic::new(&EXPECTATION, "this expectation is about nothing: its set is empty")
                 .label(expect.span, "nothing is left of this")
                 .help("take the `except` away, or the whole line"),
         );
+    }
+    let (policy, budget) = (study.policy(), &mut Budget::new(STEPS));
+    let otherwise = if expect.allow {
+        study.whole().denied(expect.verb, &expect.subject, budget)
+    } else {
+        study.whole().permitted(expect.verb, &expect.subject, budget)
+    };
+    let access = match otherwise {
+        Answer::None => return None,
+        Answer::Some(access) => access,
+        Answer::Unknown => return Some(undecided("whether this expectation holds", expect.span)),
     };
     let verdict = decide(policy, &access);
-    if verdict.allowed == expect.allow {
-        return None;
-    }
     let (expected, found) = if expect.allow { ("allowed", "denied") } else { ("denied", "allowed") };
     let mut diagnostic = Diagnostic::new(&EXPECTATION, format!("expected to be {expected}, and it is {found}"))
         .label(expect.span, "this does not hold")
@@ -70,44 +77,10 @@ fn one(policy: &Policy, expect: &Expect) -> Option<Diagnostic> {
     Some(diagnostic.help(help))
 }
 
-/// The shortest object of an expectation's set.
-fn named_object(expect: &Expect) -> Option<Access> {
-    Some(match (&expect.subject, expect.verb) {
-        (Subject::Paths(set), verb) => {
-            let path = set.shortest()?;
-            match verb {
-                Verb::Write => Access::Write(path),
-                Verb::Exec => Access::Exec(path),
-                Verb::Socket => Access::Socket(path),
-                _ => Access::Read(path),
-            }
-        }
-        (Subject::Peers(set), Verb::Listen) => {
-            let (_, address, port, _) = peer(set)?;
-            Access::Listen { address: address?, port }
-        }
-        (Subject::Peers(set), _) => {
-            let (name, address, port, protocol) = peer(set)?;
-            Access::Connect { name, address: address.unwrap_or(special::NOMINAL), port, protocol }
-        }
-        (Subject::Names(set), verb) => {
-            let name = set.shortest()?;
-            if verb == Verb::Mach { Access::Mach(name) } else { Access::Env(name) }
-        }
-    })
-}
-
-type Peer = (Option<Name>, Option<IpAddr>, u16, Protocol);
-
-fn peer(set: &PeerSet) -> Option<Peer> {
-    let port = set.ports.shortest()?;
-    let protocol = if set.tcp { Protocol::Tcp } else { Protocol::Udp };
-    match &set.endpoint {
-        Endpoint::Hosts(hosts) => match hosts.shortest()? {
-            Host::Name(name) => Some((Some(name), None, port, protocol)),
-            // A host that only a definition names: nothing concrete can be asked about it.
-            Host::Variable(_) => None,
-        },
-        Endpoint::Addresses(addresses) => Some((None, Some(addresses.shortest()?), port, protocol)),
+fn is_empty(subject: &Subject) -> bool {
+    match subject {
+        Subject::Paths(set) => set.is_empty(),
+        Subject::Peers(set) => set.is_empty(),
+        Subject::Names(set) => set.is_empty(),
     }
 }

@@ -166,7 +166,7 @@ impl<'a> Loader<'a> {
         self.diagnostics.push(Diagnostic::new(&INCLUDE, message).label(span, "not known").help(help));
     }
 
-    fn read(&mut self, path: &str, span: Span) -> Option<String> {
+    pub fn read(&mut self, path: &str, span: Span) -> Option<String> {
         match self.files.read(path) {
             Ok(text) => {
                 self.read.push(path.to_owned());

@@ -74,7 +74,7 @@ impl<'a> Adder<'a, '_, '_, '_> {
                 }
             }
             StatementKind::Within(path) => {
-                let within = ir::Within { path: beside(file, &path.value), span: path.span };
+                let within = ir::Within { path: beside(file, &path.value), span: path.span, ceiling: None };
                 self.policy.withins.push(within);
             }
             StatementKind::Expect(expect) => self.expect(expect, statement.span),

@@ -2,7 +2,7 @@
 //! What policies resolve to: snapshots of the rules, and each finding on the text that raises it.
 
 use super::{Files, Options, Text, resolve};
-use crate::diagnostic::{Diagnostic, Level};
+use crate::diagnostic::{Diagnostic, Level, any_error};
 use crate::ir::{Policy, Subject, Unset};
 use crate::sets::peer::Endpoint;
 use crate::source::Sources;
@@ -174,6 +174,23 @@ fn snapshot(name: &str, files: &[(&str, &str)], outcome: &Outcome) {
 }
 
 #[test]
+fn a_ceiling_is_a_policy_of_its_own() {
+    let given = ("a.policy", "srt 1\ndefault read deny\nwithin \"ceiling.policy\"\n");
+    let ceiling = |text| of(&[given, ("ceiling.policy", text)]);
+    let outcome = ceiling("srt 1\ndefault read deny\nuse std/secrets\nallow read /x\nexpect deny read /x\n");
+    let policy = outcome.policy.as_ref().unwrap();
+    let above = policy.withins[0].ceiling.as_deref().unwrap();
+    assert!(policy.rules.is_empty() && !above.rules.is_empty() && above.expects.is_empty());
+    // What is wrong with it keeps it from being believed.
+    for text in ["srt 1\nallow read /x\n", "srt 1\ndefault read deny\nallow read x\n"] {
+        let outcome = ceiling(text);
+        assert!(any_error(&outcome.diagnostics) && outcome.policy.unwrap().withins[0].ceiling.is_none(), "{text}");
+    }
+    let missing = of(&[given]);
+    assert!(any_error(&missing.diagnostics) && missing.policy.unwrap().withins[0].ceiling.is_none());
+}
+
+#[test]
 fn a_policy_of_everything() {
     let files = [
         (
@@ -215,6 +232,7 @@ within "../ceiling.policy"
             "team/base.policy",
             "srt 1\ndefault read allow\nlet llm = [other.example]\nallow connect $llm\nlimit processes 64, time 1m\nset CI=1\n",
         ),
+        ("ceiling.policy", "srt 1\ndefault read allow\nexpect deny read /\nwithin \"none.policy\"\n"),
     ];
     let outcome = of(&files);
     // One finding is meant to be there: connecting and listening meet on a loopback port.

@@ -20,7 +20,10 @@ struct Stand;
 impl Files for Stand {
     fn read(&self, path: &str) -> io::Result<Text> {
         let text = match Path::new(path).extension().and_then(|extension| extension.to_str()) {
-            Some("policy") => "srt 1\n".to_owned(),
+            Some("policy") if path.contains("ceiling") => {
+                "srt 1\ndefault read deny\nallow read, write $WORKSPACE\n".to_owned()
+            }
+            Some("policy") => "srt 1\ndefault read deny\n".to_owned(),
             _ => "example.com\n".to_owned(),
         };
         Ok(Text { text, writable_by_others: false })
@@ -213,6 +216,9 @@ fn every_example_on_a_page_raises_its_code_and_every_remedy_does_not() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
+/// The findings about how rules stand to each other.
+const PRECEDENCE: [&str; 5] = ["conflict", "dead-rule", "overlap", "redundant-rule", "reopens"];
+
 #[test]
 fn shipped_policies_raise_nothing_on_any_system() {
     let mut wrong = String::new();
@@ -227,7 +233,9 @@ fn shipped_policies_raise_nothing_on_any_system() {
             let (said, sources) = said(&path.display().to_string(), &text, *system, &Disk, &Setting::default());
             let grave: Vec<_> = said
                 .into_iter()
-                .filter(|said| said.level >= Level::Warning)
+                // How its rules stand to each other is looked at down to the notes; of a module that is given by itself,
+                // with a default that it does not have, whether its rules are needed is not.
+                .filter(|said| said.level >= Level::Warning || !module && PRECEDENCE.contains(&said.code.name))
                 // What a module accepts depends on the policy that uses it.
                 .filter(|said| !(module && said.code.name == "unused-suppression"))
                 .collect();

@@ -1,0 +1,83 @@
+//! An `allow` that decides nothing, since all of it is denied.
+
+use super::is_given;
+use crate::analysis::{Answer, Budget, Study, Worth};
+use crate::codes;
+use crate::diagnostic::Diagnostic;
+use crate::ir::{Access, RuleId, decide};
+use crate::vocabulary::Effect;
+
+codes! {
+    /// # `dead-rule`
+    ///
+    /// ## What it says
+    /// An `allow` decides nothing: every access in its set is denied by other rules, which are named.
+    ///
+    /// ## Why
+    /// Whoever wrote it meant something to be allowed, and it is not. A `deny` is opened only by an `allow` that is strictly
+    /// inside it; a `forbid` by none.
+    ///
+    /// ## Example
+    /// ```policy
+    /// srt 1
+    /// default read deny
+    /// deny read ~/.config
+    /// allow read [~/.config, ~/.config/git] except ~/.config/git/*
+    /// forbid read ~/.config/git
+    /// ```
+    ///
+    /// ## Use instead
+    /// ```policy
+    /// srt 1
+    /// default read deny
+    /// deny read ~/.config
+    /// allow read ~/.config/git
+    /// ```
+    pub DEAD_RULE = "dead-rule", Warning;
+}
+
+/// Steps for one rule.
+const STEPS: u64 = 1_000_000;
+
+/// What each `allow` is worth that no embedded module brings; of those it is not known for, nothing is said.
+pub(super) fn worths(study: &Study<'_>) -> Vec<(RuleId, Worth)> {
+    let rules = (0..).map(RuleId).zip(&study.policy().rules);
+    let allows = rules.filter(|(_, rule)| rule.effect == Effect::Allow && is_given(rule));
+    let worth = |(id, _)| match study.worth(id, &mut Budget::new(STEPS)) {
+        Answer::Some(worth) => Some((id, worth)),
+        Answer::None | Answer::Unknown => None,
+    };
+    allows.filter_map(worth).collect()
+}
+
+/// One finding for each `allow` that is dead, and not for being denied as a whole in the same words.
+pub(super) fn check(study: &Study<'_>, worths: &[(RuleId, Worth)]) -> Vec<Diagnostic> {
+    let dead = worths.iter().filter(|(_, worth)| *worth == Worth::Dead);
+    dead.filter_map(|(id, _)| one(study, *id)).collect()
+}
+
+fn one(study: &Study<'_>, id: RuleId) -> Option<Diagnostic> {
+    let policy = study.policy();
+    let rule = policy.rule(id);
+    if !study.same_as(id).is_empty() {
+        return None;
+    }
+    let Answer::Some(access) = study.whole().denied(rule.verb, &rule.subject, &mut Budget::new(STEPS)) else {
+        // Not even an access that it is about: its set is empty.
+        let diagnostic = Diagnostic::new(&DEAD_RULE, "this `allow` is about nothing: its set is empty");
+        let help = "take the `except` away, or the whole rule";
+        return Some(diagnostic.label(rule.span, "nothing is left of this").help(help));
+    };
+    let message = format!("this `allow {}` decides nothing: all of it is denied", rule.verb);
+    let mut diagnostic = Diagnostic::new(&DEAD_RULE, message).label(rule.span, "decides nothing");
+    for deny in covering(study, &access) {
+        diagnostic = diagnostic.label(policy.rule(deny).span, "denied by this");
+    }
+    let help = "take it out, or write what denies it so that this is strictly inside of it";
+    Some(diagnostic.help(help).witness(access.to_string()))
+}
+
+/// The rules that deny an access.
+fn covering(study: &Study<'_>, access: &Access) -> Vec<RuleId> {
+    decide(study.policy(), access).decisive
+}

@@ -1,0 +1,66 @@
+//! An `allow` without which nothing would change.
+
+use crate::analysis::{Study, Worth};
+use crate::codes;
+use crate::diagnostic::Diagnostic;
+use crate::ir::{RuleId, decide};
+use crate::vocabulary::Effect;
+
+codes! {
+    /// # `redundant-rule`
+    ///
+    /// ## What it says
+    /// An `allow` changes nothing: everything it permits would be permitted without it, by the rules that are named or by
+    /// the default. It is not said of a `deny` or a `forbid`: what is denied twice is still denied when one of them goes.
+    ///
+    /// ## Why
+    /// Who takes it out to close something finds that nothing closes.
+    ///
+    /// ## Example
+    /// ```policy
+    /// srt 1
+    /// default read deny
+    /// allow read $WORKSPACE
+    /// allow read $WORKSPACE/src
+    /// ```
+    ///
+    /// ## Use instead
+    /// ```policy
+    /// srt 1
+    /// default read deny
+    /// allow read $WORKSPACE
+    /// ```
+    pub REDUNDANT_RULE = "redundant-rule", Note;
+}
+
+/// One finding for each `allow` whose removal changes nothing.
+pub(super) fn check(study: &Study<'_>, worths: &[(RuleId, Worth)]) -> Vec<Diagnostic> {
+    let policy = study.policy();
+    let redundant = worths.iter().filter_map(|(id, worth)| match worth {
+        Worth::Redundant(access) => Some((*id, access)),
+        Worth::Dead | Worth::Needed(_) => None,
+    });
+    // Of several verbs over one target it is enough that one of them is needed.
+    let needed = |id: RuleId| {
+        let span = policy.rule(id).span;
+        worths.iter().any(|(other, worth)| policy.rule(*other).span == span && matches!(worth, Worth::Needed(_)))
+    };
+    let redundant = redundant.filter(|(id, _)| !needed(*id));
+    let one = |(id, access): (RuleId, &_)| {
+        let rule = policy.rule(id);
+        let message = format!("nothing changes without this `allow {}`", rule.verb);
+        let mut diagnostic = Diagnostic::new(&REDUNDANT_RULE, message).label(rule.span, "adds nothing");
+        let others = decide(policy, access).matching.into_iter().filter(|other| *other != id);
+        let mut others = others.filter(|other| policy.rule(*other).effect == Effect::Allow).peekable();
+        let help = if others.peek().is_some() {
+            "take it out, or the wider rule"
+        } else {
+            "take it out: the default permits it"
+        };
+        if let Some(other) = others.next() {
+            diagnostic = diagnostic.label(policy.rule(other).span, "permitted by this as well");
+        }
+        diagnostic.help(help).witness(access.to_string())
+    };
+    redundant.map(one).collect()
+}
