@@ -13,12 +13,13 @@ mod spread;
 mod worth;
 
 use crate::ir::{Access, Policy, RuleId, Subject};
-use crate::sets::many::{Exhausted, Kind, Space};
+use crate::sets::many::{Kind, Space};
 use crate::vocabulary::{Effect, Verb};
 use layer::Layer;
 use std::cell::OnceCell;
 
-pub use crate::sets::many::Budget;
+pub use crate::sets::many::{Budget, Exhausted};
+pub use objects::Cause;
 pub use worth::Worth;
 
 /// What is known about a question.
@@ -151,4 +152,24 @@ pub fn widened(old: View<'_, '_>, new: View<'_, '_>, verb: Verb, budget: &mut Bu
         Verb::Connect | Verb::Listen => peers::widened(old, new, verb, budget),
         _ => objects::widened(old, new, verb, budget),
     })
+}
+
+/// For each thing that two views do not have in common, a shortest access that the new one permits for it and the old one
+/// does not; nothing for what makes no difference.
+///
+/// # Errors
+/// When the budget does not suffice to know.
+pub fn changes(
+    old: View<'_, '_>,
+    new: View<'_, '_>,
+    verb: Verb,
+    budget: &mut Budget,
+) -> Result<Vec<(Cause, Access)>, Exhausted> {
+    match verb {
+        Verb::Connect | Verb::Listen => {
+            let changes = peers::changes(old, new, verb, budget)?;
+            Ok(changes.into_iter().map(|(cause, (_, access))| (cause, access)).collect())
+        }
+        _ => objects::changes(old, new, verb, false, budget),
+    }
 }

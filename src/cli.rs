@@ -8,6 +8,7 @@
 mod arguments;
 mod check;
 mod completions;
+mod diff;
 mod doctor;
 mod explain;
 mod files;
@@ -19,6 +20,7 @@ mod nominal;
 mod output;
 mod peer;
 mod print_policy;
+mod revision;
 mod rule;
 mod run;
 
@@ -46,6 +48,7 @@ pub fn main() -> ExitCode {
         Some(Verb::Run(run)) => run::run(&run),
         Some(Verb::Check(check)) => check::check(&check),
         Some(Verb::Explain(explain)) => explain::explain(&explain),
+        Some(Verb::Diff(diff)) => diff::diff(&diff),
         Some(Verb::Fmt(fmt)) => fmt::fmt(&fmt),
         Some(Verb::Doctor(doctor)) => doctor::doctor(&doctor),
         Some(Verb::Completions(completions)) => completions::completions(&completions),

@@ -20,12 +20,14 @@ pub(super) struct Part<'q, 'p> {
 /// The shortest member so far.
 pub(super) struct Best<'p> {
     space: Space<'p>,
+    /// Only shorter ones are of interest.
+    pub shorter_than: Option<usize>,
     pub found: Option<Member>,
 }
 
 impl<'p> Best<'p> {
     pub fn new(space: Space<'p>) -> Self {
-        Self { space, found: None }
+        Self { space, shorter_than: None, found: None }
     }
 
     /// Looks for a shorter one.
@@ -35,7 +37,7 @@ impl<'p> Best<'p> {
         refusals: &[Refusal<'_, 'p>],
         budget: &mut Budget,
     ) -> Result<(), Exhausted> {
-        let shorter_than = self.found.as_ref().map(|found| found.size().0);
+        let shorter_than = self.found.as_ref().map(|found| found.size().0).or(self.shorter_than);
         // Nothing is shorter than the shortest there is.
         if let Some(found) = many::shortest(&self.space, required, refusals, shorter_than, budget)? {
             self.found = Some(found);
@@ -203,31 +205,66 @@ pub(super) fn overlap<'p>(
     Ok(best.found.and_then(|member| access(verb, member)))
 }
 
+/// What two policies do not have in common, of which something is permitted by one and not by the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Cause {
+    /// What an access is that no rule matches.
+    Default,
+    /// An allow of the new policy.
+    Added(RuleId),
+    /// A deny or forbid of the old policy.
+    Removed(RuleId),
+    /// Rules about addresses, at which names can be reached.
+    Reach,
+}
+
 /// A shortest access that the new view permits and the old one does not.
-pub(super) fn widened<'p, 'old: 'p, 'new: 'p>(
-    old: View<'_, 'old>,
-    new: View<'_, 'new>,
+pub(super) fn widened(
+    old: View<'_, '_>,
+    new: View<'_, '_>,
     verb: Verb,
     budget: &mut Budget,
 ) -> Result<Option<Access>, Exhausted> {
+    // Each is shorter than those before it.
+    Ok(changes(old, new, verb, true, budget)?.pop().map(|(_, access)| access))
+}
+
+/// For each cause a shortest access that the new view permits for it and the old one does not; with `shorter`, only such as
+/// are shorter than all found before.
+pub(super) fn changes<'p, 'old: 'p, 'new: 'p>(
+    old: View<'_, 'old>,
+    new: View<'_, 'new>,
+    verb: Verb,
+    shorter: bool,
+    budget: &mut Budget,
+) -> Result<Vec<(Cause, Access)>, Exhausted> {
     let (old_live, new_live) = (|rule| old.live(rule), |rule| new.live(rule));
     let (before, after) = (Rules::new(&old, verb, &old_live), Rules::new(&new, verb, &new_live));
     let kind = kind(verb);
     let all = Compiled::all(kind);
-    let mut best = Best::new(old.study.space(kind).and(new.study.space(kind)));
-    let mut look = |reason: Reason, with: Option<&Compiled<'p>>, other: Part<'_, 'p>, budget: &mut Budget| {
-        let Part { mut required, mut refusals } = after.permitted(reason);
-        required.extend(with);
-        required.extend(other.required);
-        refusals.extend(other.refusals);
-        if required.is_empty() {
-            required.push(&all);
-        }
-        best.look(&required, &refusals, budget)
+    let space = old.study.space(kind).and(new.study.space(kind));
+    let mut changes: Vec<(Cause, Member)> = Vec::new();
+    let fresh = |changes: &[(Cause, Member)]| {
+        let mut best = Best::new(space.clone());
+        best.shorter_than = changes.last().filter(|_| shorter).map(|(_, found)| found.size().0);
+        best
     };
+    let look =
+        |best: &mut Best<'p>, reason: Reason, with: Option<&Compiled<'p>>, other: Part<'_, 'p>, budget: &mut Budget| {
+            let Part { mut required, mut refusals } = after.permitted(reason);
+            required.extend(with);
+            required.extend(other.required);
+            refusals.extend(other.refusals);
+            if required.is_empty() {
+                required.push(&all);
+            }
+            best.look(&required, &refusals, budget)
+        };
     if after.default && !before.default {
         if let Some(part) = before.left_to_default() {
-            look(Reason { own: None, read: None }, None, part, budget)?;
+            let mut best = fresh(&changes);
+            look(&mut best, Reason { own: None, read: None }, None, part, budget)?;
+            changes.extend(best.found.map(|found| (Cause::Default, found)));
         }
     }
     let policies = (old.study.policy, new.study.policy);
@@ -239,6 +276,7 @@ pub(super) fn widened<'p, 'old: 'p, 'new: 'p>(
         };
         for added in changed.added.iter().copied() {
             let set = new_scope.layer.allow.set(added);
+            let mut best = fresh(&changes);
             let reasons = if own {
                 vec![Reason { own: Some(added), read: None }]
             } else {
@@ -250,20 +288,23 @@ pub(super) fn widened<'p, 'old: 'p, 'new: 'p>(
                 // Where an allow of the verb is the reason, it is the one that counts, in the other turn of this loop.
                 if own || reason.own.is_none() {
                     if let Some(part) = before.left_to_default() {
-                        look(reason, Some(set), part, budget)?;
+                        look(&mut best, reason, Some(set), part, budget)?;
                     }
                 }
                 for deny in new_scope.layer.opens[added].iter().filter_map(|d| changed.same(*d)) {
                     let part = Part { required: Vec::new(), refusals: vec![old_scope.not_opened(deny)] };
-                    look(reason, Some(set), part, budget)?;
+                    look(&mut best, reason, Some(set), part, budget)?;
                 }
             }
+            changes.extend(best.found.map(|found| (Cause::Added(new_scope.layer.allows[added]), found)));
         }
         for removed in changed.removed.iter().copied() {
+            let mut best = fresh(&changes);
             for reason in after.reasons(old_scope.layer.deny.set(removed)) {
-                look(reason, None, denied(old_scope, removed), budget)?;
+                look(&mut best, reason, None, denied(old_scope, removed), budget)?;
             }
+            changes.extend(best.found.map(|found| (Cause::Removed(old_scope.layer.denies[removed]), found)));
         }
     }
-    Ok(best.found.and_then(|member| access(verb, member)))
+    Ok(changes.into_iter().filter_map(|(cause, member)| Some((cause, access(verb, member)?))).collect())
 }

@@ -5,11 +5,11 @@
 //! same rules cover one is looked at. What is left of each is a question about names.
 
 use super::layer::{Changed, Layer, Scope, compiled, variables};
-use super::objects::Best;
+use super::objects::{Best, Cause};
 use super::spread::stretches;
 use super::{Study, View, Worth};
 use crate::ir::special::{self, NOMINAL};
-use crate::ir::{Access, Policy, RuleId, Subject, more_specific};
+use crate::ir::{Access, Policy, RuleId, Subject, decide, more_specific};
 use crate::sets::address::AddressSet;
 use crate::sets::host::{Host, HostSet, Pattern};
 use crate::sets::many::{Budget, Compiled, Exhausted, Index, Kind, Member, Refusal, Space};
@@ -388,19 +388,32 @@ fn consider(
 }
 
 /// A shortest access that the new view permits and the old one does not.
-pub(super) fn widened<'p, 'old: 'p, 'new: 'p>(
+pub(super) fn widened(
+    old: View<'_, '_>,
+    new: View<'_, '_>,
+    verb: Verb,
+    budget: &mut Budget,
+) -> Result<Option<Access>, Exhausted> {
+    let changes = changes(old, new, verb, budget)?;
+    Ok(changes.into_iter().map(|(_, found)| found).min_by_key(|(size, _)| *size).map(|(_, access)| access))
+}
+
+type Sized = ((usize, usize), Access);
+
+/// For each cause a shortest access that the new view permits for it and the old one does not, with its size.
+pub(super) fn changes<'p, 'old: 'p, 'new: 'p>(
     old: View<'_, 'old>,
     new: View<'_, 'new>,
     verb: Verb,
     budget: &mut Budget,
-) -> Result<Option<Access>, Exhausted> {
+) -> Result<Vec<(Cause, Sized)>, Exhausted> {
     let (old_policy, new_policy) = (old.study.policy, new.study.policy);
     let mut sets: Vec<&PeerSet> = Vec::new();
     for side in [Side::of(&old, verb), Side::of(&new, verb)] {
         let live = side.policy.rules_of(verb).map(|(id, _)| id).filter(|id| side.without != Some(*id));
         sets.extend(live.filter_map(|id| peers(side.policy, id)));
     }
-    let mut best: Option<((usize, usize), Access)> = None;
+    let mut changes: BTreeMap<Cause, Sized> = BTreeMap::new();
     let layers = (verb == Verb::Connect).then(|| (old.study.layer(verb), new.study.layer(verb)));
     let literals = layers.map(|(old, new)| (Literal::new(old_policy, old), Literal::new(new_policy, new)));
     let localhost = Compiled::hosts(&LOCALHOST);
@@ -413,11 +426,10 @@ pub(super) fn widened<'p, 'old: 'p, 'new: 'p>(
         }
         let seen = seen(&[Side::of(&old, verb), Side::of(&new, verb)], service, None);
         budget.spend(seen.len())?;
-        let address = seen.iter().find(|seen| seen.by[1].allowed && !seen.by[0].allowed);
-        if let Some(seen) = address
-            && best.as_ref().is_none_or(|(best, _)| *best > (1, 0))
-        {
-            best = Some(((1, 0), connection(verb, None, seen.address, service)));
+        for seen in seen.iter().filter(|seen| seen.by[1].allowed && !seen.by[0].allowed) {
+            let access = connection(verb, None, seen.address, service);
+            let cause = address_cause(old_policy, new_policy, &access);
+            changes.entry(cause).or_insert(((1, 0), access));
         }
         let (Some((old_layer, new_layer)), Some((old_literal, new_literal))) = (layers, &literals) else { continue };
         let covers = |policy, id| peers(policy, id).is_some_and(|set| set.covers(service.protocol, service.port));
@@ -434,44 +446,66 @@ pub(super) fn widened<'p, 'old: 'p, 'new: 'p>(
             }
         }
         for (was, is, address) in needs {
-            let mut search = Best::new(space.clone());
-            let mut look = |required: &[&Compiled<'p>], refusals, budget: &mut Budget| {
-                by_name(&mut search, &localhost, required, refusals, budget)
+            let look = |best: &mut Best<'p>, required: &[&Compiled<'p>], refusals, budget: &mut Budget| {
+                by_name(best, &localhost, required, refusals, budget)
             };
+            let mut found: Vec<(Cause, Option<Member>)> = Vec::new();
             let not_denied = |allow| after.scope.not_denied(Some(allow));
+            let mut best = Best::new(space.clone());
             if was == Need::Impossible {
                 for (allow, set) in after.reasons(is, &all) {
-                    look(&[set], vec![not_denied(allow)], budget)?;
+                    look(&mut best, &[set], vec![not_denied(allow)], budget)?;
                 }
+                found.push((Cause::Reach, best.found));
             } else {
                 if was == Need::Literal {
                     for (allow, set) in after.reasons(is, &all) {
-                        look(&[set], vec![not_denied(allow), before.not_literally_allowed()], budget)?;
+                        look(&mut best, &[set], vec![not_denied(allow), before.not_literally_allowed()], budget)?;
                     }
+                    found.push((Cause::Reach, best.found));
                 }
                 for added in &changed.added {
+                    let mut best = Best::new(space.clone());
                     let own = after.scope.layer.allow.set(*added);
                     for (allow, set) in after.reasons(is, own) {
                         if is == Need::Name && allow != *added {
                             continue;
                         }
-                        look(&[own, set], vec![not_denied(allow), before.scope.not_allowed()], budget)?;
+                        look(&mut best, &[own, set], vec![not_denied(allow), before.scope.not_allowed()], budget)?;
                         for deny in after.scope.layer.opens[*added].iter().filter_map(|d| changed.same(*d)) {
-                            look(&[own, set], vec![not_denied(allow), before.scope.not_opened(deny)], budget)?;
+                            let refusals = vec![not_denied(allow), before.scope.not_opened(deny)];
+                            look(&mut best, &[own, set], refusals, budget)?;
                         }
                     }
+                    found.push((Cause::Added(after.scope.layer.allows[*added]), best.found));
                 }
                 for removed in &changed.removed {
+                    let mut best = Best::new(space.clone());
                     let deny = before.scope.layer.deny.set(*removed);
                     for (allow, set) in after.reasons(is, deny) {
-                        look(&[deny, set], vec![not_denied(allow), before.scope.not_opened(*removed)], budget)?;
+                        let refusals = vec![not_denied(allow), before.scope.not_opened(*removed)];
+                        look(&mut best, &[deny, set], refusals, budget)?;
                     }
+                    found.push((Cause::Removed(before.scope.layer.denies[*removed]), best.found));
                 }
             }
-            consider(&mut best, search.found, address, service)?;
+            for (cause, found) in found {
+                let mut known = changes.remove(&cause);
+                consider(&mut known, found, address, service)?;
+                changes.extend(known.map(|known| (cause, known)));
+            }
         }
     }
-    Ok(best.map(|(_, access)| access))
+    Ok(changes.into_iter().collect())
+}
+
+/// Which of the rules about addresses that one policy has alone is why an access is permitted by it.
+fn address_cause(old: &Policy, new: &Policy, access: &Access) -> Cause {
+    match (decide(old, access).decisive.first(), decide(new, access).decisive.first()) {
+        (Some(deny), _) if old.rule(*deny).effect != Effect::Allow => Cause::Removed(*deny),
+        (_, Some(allow)) => Cause::Added(*allow),
+        _ => Cause::Reach,
+    }
 }
 
 /// What single allows of addresses are worth, worked out for all of them at once.

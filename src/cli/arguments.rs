@@ -55,6 +55,8 @@ pub enum Verb {
     Check(Check),
     /// Say what is decided about one access and why, or what a finding means
     Explain(Explain),
+    /// Say what one policy permits that another does not
+    Diff(Diff),
     /// Put policy files into their one layout
     Fmt(Fmt),
     /// Try what this machine offers for sandboxing, and say how to mend what is missing
@@ -207,6 +209,48 @@ pub struct Explain {
     pub subject: String,
     /// A path, HOST[:PORT], ADDRESS[:PORT] or a variable's name
     pub target: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  srt diff old.policy new.policy
+  srt diff HEAD~1:agent.policy agent.policy      what a commit changed
+  srt diff --fail-on widen --format markdown main:agent.policy agent.policy
+
+Policies are compared by what they mean, on every system, away from any machine.
+A policy of a git revision uses the files of that revision.
+
+Exit status: 0; 1 with --fail-on if there is such a difference, or if a policy
+has errors; 3 with --fail-on if that is not known; 2 for a mistake on the
+command line, or a file that cannot be read.")]
+pub struct Diff {
+    /// The policy as it was: a file, or REVISION:PATH
+    pub old: String,
+    /// The policy as it is
+    pub new: String,
+    /// Exit 1 if the new policy permits more (`widen`), or if there is any difference (`any`)
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub fail_on: Option<FailOn>,
+    /// For people, for programs, or for a pull request
+    #[arg(long, value_enum, default_value_t = DiffFormat::Human)]
+    pub format: DiffFormat,
+    /// Give a variable of the policies its value
+    #[arg(long = "define", value_name = "NAME=VALUE", value_parser = define)]
+    pub defines: Vec<(String, String)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FailOn {
+    Widen,
+    Any,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DiffFormat {
+    Human,
+    Json,
+    Markdown,
 }
 
 #[derive(Debug, Args)]
