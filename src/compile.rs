@@ -4,7 +4,7 @@
 
 use crate::backend::bubblewrap::{LOOSER, Needs, Plan, lower};
 use crate::diagnostic::{Diagnostic, any_error};
-use crate::ir::{BoundPolicy, Origin, Rule};
+use crate::ir::{BoundPolicy, Origin, Policy, Rule};
 use crate::lint::{self, Wanted};
 use crate::resolve;
 use crate::source::Span;
@@ -39,6 +39,15 @@ pub fn compile(policy: &BoundPolicy, needs: &Needs) -> Compiled {
     let unused = lint::unused(policy, &used, |span| !in_std(policy, span));
     let plan = plan.filter(|_| !any_error(&diagnostics));
     Compiled { plan, diagnostics, unused }
+}
+
+/// What is said of a policy for a system that it is not bound on, accepted things left out; and the comments that accept
+/// something there.
+pub fn elsewhere(policy: &Policy) -> (Vec<Diagnostic>, Vec<Span>) {
+    let said = lint::elsewhere(policy, Wanted { errors_alone: false, shell_config });
+    let (diagnostics, used) = lint::suppress(said, policy, lint::ESCAPES);
+    let used = policy.suppressions.iter().zip(used).filter(|(_, used)| *used).map(|(suppression, _)| suppression.span);
+    (diagnostics, used.collect())
 }
 
 fn shell_config(system: System) -> Vec<Rule> {

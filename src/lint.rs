@@ -9,6 +9,8 @@ mod dead_rule;
 mod expectation;
 mod granted;
 mod metadata_address;
+mod mixed_script;
+mod name_collision;
 mod overlap;
 mod place;
 mod policy_writable;
@@ -20,6 +22,7 @@ mod suppression;
 #[cfg(test)]
 mod tests;
 mod undecided;
+mod wildcard_apex;
 mod within;
 mod writable_path;
 mod write_and_run;
@@ -28,7 +31,6 @@ use crate::analysis::Study;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::ir::{Origin, Policy, Rule};
 use crate::vocabulary::System;
-
 use std::collections::HashSet;
 
 pub use suppression::{suppress, unused};
@@ -42,6 +44,8 @@ pub static CODES: &[&[&Code]] = &[
     dead_rule::CODES,
     expectation::CODES,
     metadata_address::CODES,
+    mixed_script::CODES,
+    name_collision::CODES,
     overlap::CODES,
     policy_writable::CODES,
     redundant_rule::CODES,
@@ -49,6 +53,7 @@ pub static CODES: &[&[&Code]] = &[
     start_up_file::CODES,
     suppression::CODES,
     undecided::CODES,
+    wildcard_apex::CODES,
     within::CODES,
     writable_path::CODES,
     write_and_run::CODES,
@@ -76,6 +81,26 @@ pub struct Wanted {
 pub fn run(policy: &Policy, wanted: Wanted) -> Vec<Diagnostic> {
     let study = Study::new(policy);
     let mut said = proofs_of(&study);
+    let mut found = by_rule(policy, wanted);
+    if !wanted.errors_alone {
+        found.extend(precedence(&study));
+    }
+    said.extend(once_each(found));
+    said
+}
+
+/// What is found for a system that the policy is not bound on: how its rules stand to each other is said for one system, and
+/// what it permits less there than was expected harms nobody.
+pub fn elsewhere(policy: &Policy, wanted: Wanted) -> Vec<Diagnostic> {
+    let mut strict = policy.clone();
+    strict.expects.retain(|expect| !expect.allow);
+    let mut said = proofs(&strict);
+    said.extend(once_each(by_rule(policy, wanted)));
+    said
+}
+
+/// What is found in rules each by itself.
+fn by_rule(policy: &Policy, wanted: Wanted) -> Vec<Diagnostic> {
     let mut found = control_socket::check(policy);
     found.extend(metadata_address::check(policy));
     found.extend(policy_writable::check(policy));
@@ -83,14 +108,14 @@ pub fn run(policy: &Policy, wanted: Wanted) -> Vec<Diagnostic> {
     found.extend(start_up_file::check(policy, &lists, wanted.errors_alone));
     found.extend(writable_path::check(policy, &lists, wanted.errors_alone));
     if wanted.errors_alone {
-        said.extend(once_each(found));
-        return said;
+        return found;
     }
     found.extend(broad_grant::check(policy));
     found.extend(write_and_run::check(policy));
-    found.extend(precedence(&study));
-    said.extend(once_each(found));
-    said
+    found.extend(mixed_script::check(policy));
+    found.extend(name_collision::check(policy));
+    found.extend(wildcard_apex::check(policy));
+    found
 }
 
 /// How the rules of a policy stand to each other.

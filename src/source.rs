@@ -85,6 +85,11 @@ impl Sources {
         id
     }
 
+    /// The text that is shown under a name.
+    pub fn named(&self, name: &str) -> Option<SourceId> {
+        self.all.iter().position(|source| source.name == name).map(|at| SourceId(offset(at)))
+    }
+
     /// The text behind a handle.
     pub fn get(&self, id: SourceId) -> &Source {
         &self.all[id.0 as usize]

@@ -4,11 +4,11 @@ use super::arguments::{Check, Format};
 use super::nominal::Nominal;
 use super::{flags, load, output, status};
 use sandbox_runtime::backend::bubblewrap::{NOT_GRANTED, Needs};
-use sandbox_runtime::compile::compile;
+use sandbox_runtime::compile::{compile, elsewhere};
 use sandbox_runtime::diagnostic::{Diagnostic, Level, any_error};
 use sandbox_runtime::ir::Policy;
-use sandbox_runtime::lint::{UNDECIDED, proofs};
-use sandbox_runtime::source::Sources;
+use sandbox_runtime::lint::UNDECIDED;
+use sandbox_runtime::source::{Sources, Span};
 use sandbox_runtime::vocabulary::System;
 use std::path::Path;
 
@@ -105,19 +105,14 @@ fn summarise(files: usize, [notes, warnings, errors]: [usize; 3]) {
 /// Everything said about one file: about its names for each system, about its meaning for this one.
 fn file(check: &Check, path: &Path) -> Result<(Vec<Diagnostic>, Sources), String> {
     let here = load::this_system();
-    let mut elsewhere = Vec::new();
+    let mut others = Vec::new();
     for system in System::ALL.iter().filter(|system| **system != here) {
         let loaded = resolved(check, path, *system)?;
         // Said once: what is wrong everywhere comes with the same words for each system.
         if any_error(&loaded.diagnostics) {
             return Ok((loaded.diagnostics, loaded.sources));
         }
-        let unproved = loaded.policy.map(|mut policy| {
-            // What a system permits less than was expected harms nobody there; what it permits more does.
-            policy.expects.retain(|expect| !expect.allow);
-            proofs(&policy)
-        });
-        elsewhere.extend(unproved.unwrap_or_default().into_iter().map(|said| (*system, said)));
+        others.extend(loaded.policy.map(|policy| (*system, elsewhere(&policy), loaded.sources)));
     }
     let loaded = resolved(check, path, here)?;
     let bound = if check.host {
@@ -130,26 +125,40 @@ fn file(check: &Check, path: &Path) -> Result<(Vec<Diagnostic>, Sources), String
         }
     };
     let mut said = bound.diagnostics;
+    let mut sources = bound.sources;
+    let mut accepted = Vec::new();
     if let Some(policy) = bound.policy.filter(|_| !any_error(&said)) {
         let compiled = compile(&policy, &Needs::default());
         said.extend(compiled.diagnostics);
+        for (system, (more, used), from) in others {
+            accepted.extend(used.into_iter().map(|span| moved(span, &from, &mut sources)));
+            for mut one in more {
+                for label in &mut one.labels {
+                    label.span = moved(label.span, &from, &mut sources);
+                }
+                // What is so everywhere has been said.
+                if !said.iter().any(|known| known.code == one.code && known.span() == one.span()) {
+                    one.message = format!("on {system}: {}", one.message);
+                    said.push(one);
+                }
+            }
+        }
         if !check.host {
-            said.extend(compiled.unused);
+            said.extend(
+                compiled.unused.into_iter().filter(|unused| unused.span().is_none_or(|at| !accepted.contains(&at))),
+            );
             // What is there and what is not is known on a machine alone.
             said.retain(|said| said.code != &NOT_GRANTED);
         }
     }
-    // A proof that fails here as well is said once. Given and used files have the same places in each list of sources.
-    let known = |other: &Diagnostic, said: &[Diagnostic]| {
-        said.iter().any(|said| said.code == other.code && said.span() == other.span())
-    };
-    for (system, mut other) in elsewhere {
-        if !known(&other, &said) {
-            other.message = format!("on {system}: {}", other.message);
-            said.push(other);
-        }
-    }
-    Ok((said, bound.sources))
+    Ok((said, sources))
+}
+
+/// The same place among other texts.
+fn moved(span: Span, from: &Sources, to: &mut Sources) -> Span {
+    let source = from.get(span.source);
+    let known = to.named(source.name());
+    Span { source: known.unwrap_or_else(|| to.add(source.name(), source.text())), ..span }
 }
 
 fn resolved(check: &Check, path: &Path, system: System) -> Result<load::Loaded<Policy>, String> {

@@ -5,7 +5,7 @@ mod canonical;
 
 use super::glob::Glob;
 use super::words::{self, Origin, Shape, Token, Unit, letters::Alphabet};
-pub use canonical::NameError;
+pub use canonical::{NameError, readable};
 use std::fmt;
 
 /// A canonical host name (RFC 1034 lengths, RFC 5891 A-labels, letters, digits, `-` and `_` only); never an address.

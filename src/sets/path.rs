@@ -3,10 +3,12 @@
 //! Paths are bytes and end at no machine: `std::path` is not used, so that a policy for any system is read on any.
 
 mod file_name;
+mod fold;
 mod matcher;
 mod questions;
 
 pub use file_name::FileName;
+pub use fold::fold;
 pub use matcher::{Matcher, State};
 pub(in crate::sets) use questions::{path as from_units, shapes, units};
 

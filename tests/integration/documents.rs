@@ -3,7 +3,7 @@
 
 use sandbox_runtime::backend::bubblewrap::Needs;
 use sandbox_runtime::bind::bind;
-use sandbox_runtime::compile::compile;
+use sandbox_runtime::compile::{compile, elsewhere};
 use sandbox_runtime::diagnostic::{Diagnostic, Level, Style, any_error, render};
 use sandbox_runtime::host::nominal;
 use sandbox_runtime::resolve::{Files, Options, Text, resolve};
@@ -57,6 +57,7 @@ fn said(name: &str, text: &str, system: System, files: &dyn Files, setting: &Set
     let (policy, mut said) = resolve(&[source], &mut sources, files, &options);
     let Some(policy) = policy.filter(|_| !any_error(&said)) else { return (said, sources) };
     if system != System::Linux {
+        said.extend(elsewhere(&policy).0);
         return (said, sources);
     }
     let (bound, more) = bind(policy, &nominal().with(&setting.listing).unwrap());
@@ -162,7 +163,7 @@ impl Files for Shown {
 
 /// The names of the codes that each policy of a section raises. Beside `policy` blocks it may have, read before them:
 /// `listing`, lines of the machine; `…,file-NAME`, a file beside the policy, with `,writable` one that others may write.
-/// `policy,nest` is read as under `--nest`.
+/// `policy,nest` is read as under `--nest`, `policy,macos` on that system.
 fn raised(section: &str) -> Vec<BTreeSet<&'static str>> {
     let blocks = blocks(section);
     let mut setting = Setting::default();
@@ -175,13 +176,16 @@ fn raised(section: &str) -> Vec<BTreeSet<&'static str>> {
         } else if let Some(name) = words.iter().find_map(|word| word.strip_prefix("file-")) {
             shown.0.insert(name.to_owned(), (body.clone(), words.contains(&"writable")));
         } else {
-            policies.extend(whole(&words.join(","), body).map(|text| (text, words.contains(&"nest"))));
+            policies.extend(
+                whole(&words.join(","), body).map(|text| (text, words.contains(&"nest"), words.contains(&"macos"))),
+            );
         }
     }
     let mut raised = Vec::new();
-    for (text, nest) in policies {
+    for (text, nest, macos) in policies {
         setting.nest = nest;
-        let (said, _) = said("example.policy", &text, System::Linux, &shown, &setting);
+        let system = if macos { System::Macos } else { System::Linux };
+        let (said, _) = said("example.policy", &text, system, &shown, &setting);
         raised.push(said.iter().map(|said| said.code.name).collect());
     }
     raised

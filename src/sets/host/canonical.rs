@@ -32,6 +32,11 @@ pub enum NameError {
 /// All printable ASCII that no host name has; UTS 46 itself refuses the rest. Unlike STD3 it lets `_` pass.
 const DENIED: AsciiDenyList = AsciiDenyList::new(true, " !\"#$%&'()*+,/:;<=>?@[\\]^`{|}~");
 
+/// The characters that an A-label stands for; `None` for a label that is no such one.
+pub fn readable(label: &str) -> Option<String> {
+    label.starts_with("xn--").then(|| idna::domain_to_unicode(label).0)
+}
+
 pub(super) fn name(text: &str) -> Result<String, NameError> {
     let text = stripped(text)?;
     let canonical = if text.is_ascii() && !has_a_label(text) {
