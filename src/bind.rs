@@ -45,12 +45,14 @@ pub fn bind(policy: Policy, host: &dyn Host) -> (Option<BoundPolicy>, Vec<Diagno
         diagnostics: &mut diagnostics,
         shared: private::Shared::default(),
         through: BTreeMap::new(),
+        led: Vec::new(),
         faulty: BTreeSet::new(),
     };
     placer.policy(&mut policy);
     let private = private::place(policy.system, std::mem::take(&mut placer.shared), &places, placer.links);
     place::temporary(&mut policy, &private, placer.diagnostics);
     placer.judge_links(&policy);
+    let through = std::mem::take(&mut placer.led);
     for ceiling in policy.withins.iter_mut().filter_map(|within| within.ceiling.as_deref_mut()) {
         bind_ceiling(ceiling, host, &private, &mut links, &mut diagnostics);
     }
@@ -62,6 +64,7 @@ pub fn bind(policy: Policy, host: &dyn Host) -> (Option<BoundPolicy>, Vec<Diagno
         variables: values,
         nodes: node::named(&policy, &expansions, &mounts, &private, &mut links),
         links: links.facts(),
+        through,
         mounts,
         expansions,
         own_addresses: host.addresses().to_vec(),

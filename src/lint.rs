@@ -19,6 +19,7 @@ mod reopens;
 mod shell_config;
 mod start_up_file;
 mod suppression;
+mod symlink;
 #[cfg(test)]
 mod tests;
 mod undecided;
@@ -52,6 +53,7 @@ pub static CODES: &[&[&Code]] = &[
     reopens::CODES,
     start_up_file::CODES,
     suppression::CODES,
+    symlink::CODES,
     undecided::CODES,
     wildcard_apex::CODES,
     within::CODES,
@@ -114,6 +116,7 @@ fn by_rule(policy: &Policy, wanted: Wanted) -> Vec<Diagnostic> {
     found.extend(write_and_run::check(policy));
     found.extend(mixed_script::check(policy));
     found.extend(name_collision::check(policy));
+    found.extend(symlink::check(policy));
     found.extend(wildcard_apex::check(policy));
     found
 }

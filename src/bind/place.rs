@@ -27,6 +27,8 @@ pub(super) struct Placer<'a, 'h> {
     pub shared: Shared,
     /// The links that targets lead through, each with the first target that does.
     pub through: BTreeMap<AbsPath, Span>,
+    /// The same with each target.
+    pub led: Vec<(AbsPath, Span)>,
     /// Targets that lead nowhere have been said once each.
     pub faulty: BTreeSet<(AbsPath, Span)>,
 }
@@ -135,6 +137,9 @@ impl Placer<'_, '_> {
             self.diagnostics.push(diagnostic.help("name the place that was meant, or mend what is on the way"));
         }
         for link in followed.links {
+            if !self.led.contains(&(link.clone(), span)) {
+                self.led.push((link.clone(), span));
+            }
             self.through.entry(link).or_insert(span);
         }
         let rest = pattern.segments.split_off(prefix.segments.len());

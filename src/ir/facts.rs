@@ -2,6 +2,7 @@
 
 use super::policy::RuleId;
 use crate::sets::path::{AbsPath, FileName};
+use crate::source::Span;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
@@ -12,6 +13,8 @@ pub struct Facts {
     pub variables: BTreeMap<String, String>,
     /// Each link met on a literal prefix of a rule.
     pub links: Vec<LinkFact>,
+    /// Each link that a target leads through, and where the target is in the text.
+    pub through: Vec<(AbsPath, Span)>,
     /// The mount table, for aliases: the same node under another name.
     pub mounts: Vec<MountFact>,
     /// The nodes that rules name: literal targets, links resolved, and what globs expanded to. A path that rules name
