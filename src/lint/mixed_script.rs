@@ -81,8 +81,8 @@ pub fn check(policy: &Policy) -> Vec<Diagnostic> {
             Pattern::Labels { labels, .. } => labels.as_slice(),
             _ => &[],
         });
-        let literal = labels.filter_map(|label| if let Label::Literal(label) = label { Some(label) } else { None });
-        let Some((label, why)) = literal.filter_map(|label| Some((label, deceives(&readable(label)?)?))).next() else {
+        let mut literal = labels.filter_map(|label| if let Label::Literal(label) = label { Some(label) } else { None });
+        let Some((label, why)) = literal.find_map(|label| Some((label, deceives(&readable(label)?)?))) else {
             continue;
         };
         let message = format!("`{label}` {why}");

@@ -38,12 +38,15 @@ codes! {
     pub NAME_COLLISION = "name-collision", Warning;
 }
 
+/// A verb, and a path in the form in which names that are one are equal.
+type Folded = (Verb, Vec<Vec<u8>>);
+
 /// One finding for each rule that spells a path as no earlier one does.
 pub fn check(policy: &Policy) -> Vec<Diagnostic> {
     if policy.system == System::Linux {
         return Vec::new();
     }
-    let mut spellings: HashMap<(Verb, Vec<Vec<u8>>), Vec<(AbsPath, &Rule)>> = HashMap::new();
+    let mut spellings: HashMap<Folded, Vec<(AbsPath, &Rule)>> = HashMap::new();
     let mut found = Vec::new();
     for rule in &policy.rules {
         let Subject::Paths(set) = &rule.subject else { continue };

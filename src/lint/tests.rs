@@ -3,7 +3,7 @@
 
 use super::granted;
 use crate::bind::bind;
-use crate::diagnostic::{Diagnostic, any_error};
+use crate::diagnostic::{Diagnostic, Style, any_error, render};
 use crate::host::nominal;
 use crate::ir::{Access, Policy, Rule, decide, special};
 use crate::resolve::{Options, resolve, tests::Texts};
@@ -97,4 +97,37 @@ fn path(text: &str) -> AbsPath {
     let (name, below) = rest.split_once('/').map_or((rest, ""), |(name, _)| (name, &rest[name.len()..]));
     let below = if below.is_empty() { AbsPath::root() } else { AbsPath::parse(below).unwrap() };
     AbsPath { start: Start::Variable(name.into()), ..below }
+}
+
+/// What people see: each finding of a policy that has one of each.
+#[test]
+fn findings_as_they_are_shown() {
+    let text = "\
+srt 1
+default read deny
+allow read, write [~, /usr/local, /srv/data]
+allow read, write $WORKSPACE
+allow read $WORKSPACE/Src
+deny  read $WORKSPACE/src
+allow connect [*.github.io, 0.0.0.0/0:*, *.example.com, \u{430}pple.example]
+allow socket /run/docker.sock
+allow read /var/run/x
+";
+    let mut shown = String::new();
+    for system in [System::Linux, System::Macos] {
+        let mut sources = Sources::default();
+        let given = sources.add("agent.policy", text);
+        let options = Options { system, defines: BTreeMap::new() };
+        let (policy, _) = resolve(&[given], &mut sources, &Texts(&[]), &options);
+        let wanted = super::Wanted { errors_alone: false, shell_config: module };
+        let _ = writeln!(shown, "on {system}\n");
+        for diagnostic in super::without_proofs(&policy.unwrap(), wanted) {
+            let _ = writeln!(shown, "{}", render(&diagnostic, &sources, Style { colour: false, width: 100 }));
+        }
+    }
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("snapshots/diagnostics"));
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| insta::assert_snapshot!("lint", shown));
 }

@@ -89,10 +89,7 @@ pub fn check(policy: &Policy, lists: &Lists<'_>, errors_alone: bool) -> Vec<Diag
         let message = "a program that the command puts here is run by whoever types its name outside the sandbox";
         let mut diagnostic = Diagnostic::new(&WRITABLE_PATH, message).label(rule.span, "holds a directory on PATH");
         diagnostic.level = level;
-        let help = match path.parent() {
-            Some(directory) => format!("add `deny write {directory}`, or name the directories that the task needs"),
-            None => "name the directories that the task needs".to_owned(),
-        };
+        let help = "deny that directory, as `use std/shell-config` does for those in a home, or name those that the task needs";
         found.push(diagnostic.witness(format!("{} {path}", Verb::Write)).help(help));
     }
     found
