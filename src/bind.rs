@@ -96,6 +96,7 @@ fn bind_ceiling(
         diagnostics,
         shared: private::Shared::default(),
         through: BTreeMap::new(),
+        led: Vec::new(),
         faulty: BTreeSet::new(),
     };
     placer.policy(ceiling);

@@ -121,7 +121,7 @@ allow read /var/run/x
         let (policy, _) = resolve(&[given], &mut sources, &Texts(&[]), &options);
         let wanted = super::Wanted { errors_alone: false, shell_config: module };
         let _ = writeln!(shown, "on {system}\n");
-        for diagnostic in super::without_proofs(&policy.unwrap(), wanted) {
+        for diagnostic in super::by_rule(&policy.unwrap(), wanted) {
             let _ = writeln!(shown, "{}", render(&diagnostic, &sources, Style { colour: false, width: 100 }));
         }
     }
