@@ -48,6 +48,8 @@ pub struct Study<'p> {
     policy: &'p Policy,
     layers: [OnceCell<Layer<'p>>; Verb::ALL.len()],
     addresses: [OnceCell<peers::Addresses>; 2],
+    /// Those of paths, and those of hosts.
+    variables: [OnceCell<Vec<&'p str>>; 2],
     named: OnceCell<peers::Named<'p>>,
     address_worth: [OnceCell<peers::AddressWorth>; 2],
 }
@@ -58,6 +60,7 @@ impl<'p> Study<'p> {
             policy,
             layers: Default::default(),
             addresses: Default::default(),
+            variables: Default::default(),
             named: OnceCell::new(),
             address_worth: Default::default(),
         }
@@ -80,10 +83,14 @@ impl<'p> Study<'p> {
 
     /// What paths or names there are: where a rule names a variable, it has a place.
     fn space(&self, kind: Kind) -> Space<'p> {
-        let mut variables: Vec<&'p str> =
-            self.policy.rules.iter().flat_map(|rule| layer::variables(&rule.subject, kind)).collect();
-        variables.sort_unstable();
-        variables.dedup();
+        let variables = self.variables[usize::from(kind == Kind::Hosts)].get_or_init(|| {
+            let rules = self.policy.rules.iter();
+            let mut variables: Vec<&'p str> = rules.flat_map(|rule| layer::variables(&rule.subject, kind)).collect();
+            variables.sort_unstable();
+            variables.dedup();
+            variables
+        });
+        let variables = if kind == Kind::Names { Vec::new() } else { variables.clone() };
         Space { kind, variables }
     }
 

@@ -66,14 +66,17 @@ pub fn bind(policy: Policy, host: &dyn Host) -> (Option<BoundPolicy>, Vec<Diagno
         links: links.facts(),
         through,
         mounts,
+        elsewhere: Vec::new(),
         expansions,
         own_addresses: host.addresses().to_vec(),
         policies: policy.files.iter().flat_map(|file| host.file(file)).collect(),
         search_path,
     };
+    policy.facts.fill_elsewhere(&policy.rules);
     for ceiling in policy.withins.iter_mut().filter_map(|within| within.ceiling.as_deref_mut()) {
         ceiling.facts.own_addresses.clone_from(&policy.facts.own_addresses);
         ceiling.facts.mounts.clone_from(&policy.facts.mounts);
+        ceiling.facts.fill_elsewhere(&ceiling.rules);
     }
     (Some(BoundPolicy(policy)), diagnostics)
 }

@@ -11,8 +11,10 @@ use std::collections::{HashMap, HashSet};
 /// Rules are named by their places in `allows` and `denies`.
 pub(super) struct Layer<'p> {
     pub allows: Vec<RuleId>,
-    /// Each `deny` and `forbid`.
+    /// Each `deny` and `forbid`, and after them once more those that hold other names of their nodes by the mount table.
     pub denies: Vec<RuleId>,
+    /// How many of them are there by their own sets.
+    pub own: usize,
     pub allow: Index<'p>,
     pub deny: Index<'p>,
     /// The denies that each allow is more specific than.
@@ -72,16 +74,30 @@ impl<'p> Layer<'p> {
                 deny.push(set);
             }
         }
+        let own = denies.len();
+        for (id, set) in &policy.facts.elsewhere {
+            if denies[..own].binary_search(id).is_ok() {
+                denies.push(*id);
+                deny.push(Compiled::paths(set));
+            }
+        }
         let (kind, allow, deny) = (kind(verb), Index::new(allow), Index::new(deny));
-        let opens: Vec<_> =
-            allows.iter().enumerate().map(|(a, id)| opened(policy, kind, &allow, a, *id, &deny, &denies)).collect();
+        let opened = |(a, id): (usize, &RuleId)| {
+            let mut opened = opened(policy, kind, allow.set(a), *id, &deny, &denies[..own]);
+            // Which is more specific, the rules' own sets say.
+            let elsewhere = (own..denies.len()).filter(|d| opened.iter().any(|own| denies[*own] == denies[*d]));
+            let elsewhere: Vec<_> = elsewhere.collect();
+            opened.extend(elsewhere);
+            opened
+        };
+        let opens: Vec<_> = allows.iter().enumerate().map(opened).collect();
         let mut openers = vec![Vec::new(); denies.len()];
         for (a, opened) in opens.iter().enumerate() {
             for d in opened {
                 openers[*d].push(a);
             }
         }
-        Self { allows, denies, allow, deny, opens, openers }
+        Self { allows, denies, own, allow, deny, opens, openers }
     }
 }
 
@@ -96,17 +112,18 @@ impl Layer<'_> {
 fn opened(
     policy: &Policy,
     kind: Kind,
-    allow: &Index<'_>,
-    a: usize,
+    set: &Compiled<'_>,
     id: RuleId,
     deny: &Index<'_>,
     denies: &[RuleId],
 ) -> Vec<usize> {
-    let member =
-        many::shortest(&Space { kind, variables: Vec::new() }, &[allow.set(a)], &[], None, &mut Budget::unlimited());
+    let space = Space { kind, variables: Vec::new() };
+    let member = many::shortest(&space, &[set], &[], None, &mut Budget::unlimited());
     let Ok(Some(member)) = member else { return Vec::new() };
     let mut opened = deny.containing(&member);
-    opened.retain(|d| policy.rule(denies[*d]).effect == Effect::Deny && more_specific(policy, id, denies[*d]));
+    opened.retain(|d| {
+        denies.get(*d).is_some_and(|deny| policy.rule(*deny).effect == Effect::Deny && more_specific(policy, id, *deny))
+    });
     opened
 }
 

@@ -86,7 +86,7 @@ impl<'p> Study<'p> {
             return Ok(found);
         }
         let layer = self.layer(verb);
-        let Some(place) = layer.denies.binary_search(&deny).ok() else { return Ok(None) };
+        let Some(place) = layer.denies[..layer.own].binary_search(&deny).ok() else { return Ok(None) };
         for met in layer.allow.meeting(layer.deny.set(place)) {
             budget.spend(1)?;
             let allow = layer.allows[met];

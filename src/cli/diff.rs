@@ -8,7 +8,7 @@ use super::revision::{self, Place};
 use super::{output, rule, status};
 use sandbox_runtime::analysis::{Budget, Cause, Study, changes};
 use sandbox_runtime::diagnostic::{Level, any_error};
-use sandbox_runtime::ir::{Access, Policy, RuleId, decide};
+use sandbox_runtime::ir::{Access, Policy, RuleId, decide, special};
 use sandbox_runtime::resolve::{Files, Options, resolve};
 use sandbox_runtime::source::Sources;
 use sandbox_runtime::vocabulary::{System, Verb};
@@ -151,7 +151,7 @@ fn compare(old: &Side, new: &Side, system: System, unknown: &mut Vec<(System, Ve
                     order,
                     verb: verb.to_string(),
                     set,
-                    witness: access.words().1,
+                    witness: witness(&access),
                     old: old.deciding(&access),
                     new: new.deciding(&access),
                 };
@@ -163,6 +163,16 @@ fn compare(old: &Side, new: &Side, system: System, unknown: &mut Vec<(System, Ve
     }
     all.extend(beside(old, new, system));
     all
+}
+
+/// The object, and for a name the address where it matters which.
+fn witness(access: &Access) -> String {
+    match access {
+        Access::Connect { name: Some(_), address, .. } if *address != special::NOMINAL => {
+            format!("{} at {address}", access.words().1)
+        }
+        _ => access.words().1,
+    }
 }
 
 /// A rule's target as it is written.

@@ -1,8 +1,9 @@
 //! What `bind` saw on the machine, as plain data beside the rules.
 
-use super::policy::RuleId;
-use crate::sets::path::{AbsPath, FileName};
+use super::policy::{Rule, RuleId, Subject};
+use crate::sets::path::{AbsPath, FileName, PathSet, Pattern};
 use crate::source::Span;
+use crate::vocabulary::{Effect, Reach};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
@@ -17,6 +18,8 @@ pub struct Facts {
     pub through: Vec<(AbsPath, Span)>,
     /// The mount table, for aliases: the same node under another name.
     pub mounts: Vec<MountFact>,
+    /// For what denies: the paths that are other names, by the mount table, of what its set holds.
+    pub elsewhere: Vec<(RuleId, PathSet)>,
     /// The nodes that rules name: literal targets, links resolved, and what globs expanded to. A path that rules name
     /// and that is not here does not exist.
     pub nodes: BTreeMap<AbsPath, Node>,
@@ -72,6 +75,52 @@ pub enum NodeKind {
 }
 
 impl Facts {
+    /// Fills [`elsewhere`](Self::elsewhere) in for some rules: for each of two places at which one directory is mounted, what
+    /// is denied at the one is denied at the other, where each is visible.
+    pub fn fill_elsewhere(&mut self, rules: &[Rule]) {
+        let mut elsewhere = Vec::new();
+        for (here, there, hidden) in self.twins() {
+            for (rule, id) in rules.iter().zip((0..).map(RuleId)).filter(|(rule, _)| rule.effect != Effect::Allow) {
+                let Subject::Paths(set) = &rule.subject else { continue };
+                let mut moved = set.moved(&there, &here);
+                if !moved.include.is_empty() {
+                    moved.exclude.extend(hidden.iter().map(|tree| Pattern::literal(tree, Reach::Tree)));
+                    elsewhere.push((id, moved));
+                }
+            }
+        }
+        self.elsewhere = elsewhere;
+    }
+
+    /// Pairs of directories that the mount table shows as the same, and the trees below the first in which it does not.
+    fn twins(&self) -> Vec<(AbsPath, AbsPath, Vec<AbsPath>)> {
+        let mut twins = Vec::new();
+        for (at, mount) in self.mounts.iter().enumerate() {
+            for (other_at, other) in self.mounts.iter().enumerate() {
+                if at == other_at || mount.device != other.device {
+                    continue;
+                }
+                let (here, there) = if let Some(below) = other.root.below(&mount.root) {
+                    (mount.at.join_all(below), other.at.clone())
+                } else if let Some(below) = mount.root.below(&other.root) {
+                    (mount.at.clone(), other.at.join_all(below))
+                } else {
+                    continue;
+                };
+                // What was mounted later stands before it.
+                let later = |at: usize| self.mounts[at + 1..].iter().map(|mount| &mount.at);
+                if later(at).any(|tree| here.is_inside(tree)) || later(other_at).any(|tree| there.is_inside(tree)) {
+                    continue;
+                }
+                let mut hidden: Vec<AbsPath> = later(at).filter(|tree| tree.is_inside(&here)).cloned().collect();
+                let behind = later(other_at).filter_map(|tree| Some(here.join_all(tree.below(&there)?)));
+                hidden.extend(behind);
+                twins.push((here, there, hidden));
+            }
+        }
+        twins
+    }
+
     /// The other names of the node at a path, whether or not there is one: each visible place at which the mount table shows
     /// the same directory of the same file system. Hard links are not looked for, nor what lies behind a network.
     pub fn aliases(&self, path: &AbsPath) -> Vec<AbsPath> {

@@ -4,7 +4,7 @@ use super::undecided::undecided;
 use crate::analysis::{self, Answer, Budget, Study};
 use crate::codes;
 use crate::diagnostic::Diagnostic;
-use crate::ir::{Access, Policy, Within, decide};
+use crate::ir::{Access, Policy, Within, decide, special};
 use crate::vocabulary::{LimitKind, Verb};
 
 codes! {
@@ -90,7 +90,14 @@ fn more(policy: &Policy, ceiling: &Policy, within: &Within, access: &Access) -> 
         diagnostic = diagnostic.label(ceiling.rule(*id).span, "and denied by this");
     }
     let (verb, object) = access.words();
-    diagnostic.help(format!("add a `deny {verb} {object}`, or make the rule narrower")).witness(access.to_string())
+    let witness = match access {
+        // A name may be allowed in both, and reach more in one.
+        Access::Connect { name: Some(_), address, .. } if *address != special::NOMINAL => {
+            format!("{access} at {address}")
+        }
+        _ => access.to_string(),
+    };
+    diagnostic.help(format!("add a `deny {verb} {object}`, or make the rule narrower")).witness(witness)
 }
 
 /// A value that this gives a variable which may not even pass in from the caller.

@@ -5,6 +5,7 @@
 mod file_name;
 mod fold;
 mod matcher;
+mod moved;
 mod questions;
 
 pub use file_name::FileName;

@@ -121,3 +121,103 @@ mod decision {
         bencher.bench_local(|| decider.decide(black_box(&access)));
     }
 }
+
+/// Questions about whole policies, on policies such as people write: mostly trees below a few roots, some names at any depth,
+/// some globs. Budgets: all findings of 200 rules 10 ms, of 1000 100 ms, of 10 000 2 s; the difference of two policies of 1000
+/// rules 200 ms.
+mod analysis {
+    use super::*;
+    use sandbox_runtime::analysis::{Budget, Study, changes};
+    use sandbox_runtime::lint::{self, Wanted};
+    use sandbox_runtime::vocabulary::Verb;
+
+    /// A pseudo-random number below another: the same on every machine (Marsaglia, "Xorshift RNGs").
+    struct Numbers(u64);
+
+    impl Numbers {
+        fn below(&mut self, most: usize) -> usize {
+            self.0 ^= self.0 << 13;
+            self.0 ^= self.0 >> 7;
+            self.0 ^= self.0 << 17;
+            usize::try_from(self.0 % most as u64).unwrap()
+        }
+    }
+
+    pub fn mixed(count: usize) -> String {
+        const ROOTS: [&str; 7] = ["/home/u", "/etc", "/var", "/opt", "~", "~/.config", "$WORKSPACE"];
+        const NAMES: [&str; 12] =
+            ["src", "lib", "bin", "build", "cache", "data", "secrets", "keys", "conf", "app", "api", "web"];
+        const DOTS: [&str; 6] = [".env", ".npmrc", ".netrc", "id_rsa", "hooks", "token"];
+        let mut numbers = Numbers(42);
+        let mut text = "srt 1\ndefault read deny\n".to_owned();
+        for number in 0..count {
+            let effect = if number % 2 == 0 { "allow" } else { "deny" };
+            let root = ROOTS[numbers.below(ROOTS.len())];
+            let name = |numbers: &mut Numbers| {
+                format!("{}{}", NAMES[numbers.below(NAMES.len())], numbers.below(count / 20 + 1))
+            };
+            let target = match numbers.below(100) {
+                0..70 => {
+                    let depth = 1 + numbers.below(4);
+                    let names: Vec<_> = (0..depth).map(|_| name(&mut numbers)).collect();
+                    format!("{root}/{}", names.join("/"))
+                }
+                70..76 => format!("$WORKSPACE/**/{}{}", DOTS[numbers.below(DOTS.len())], numbers.below(count)),
+                76..80 => format!("{root}/**/{}/*", name(&mut numbers)),
+                80..84 => format!("{root}/**/*.ext{}", numbers.below(count / 10 + 1)),
+                _ => {
+                    let host = format!("{}.example{}.com", name(&mut numbers), numbers.below(count / 10 + 1));
+                    let _ = writeln!(text, "{effect} connect {host}:443");
+                    continue;
+                }
+            };
+            let verb = if numbers.below(4) == 0 { "read, write" } else { "read" };
+            let _ = writeln!(text, "{effect} {verb} {target}");
+        }
+        text
+    }
+
+    fn policy(count: usize) -> BoundPolicy {
+        bound(resolved(&mixed(count)), &nominal())
+    }
+
+    #[divan::bench(args = [200, 1000, 10_000], sample_count = 5, sample_size = 1)]
+    fn findings(bencher: Bencher<'_, '_>, count: usize) {
+        let policy = policy(count);
+        let wanted = Wanted { errors_alone: false, shell_config: |_| Vec::new() };
+        bencher.bench_local(|| lint::run(black_box(&policy), wanted));
+    }
+
+    /// How the rules stand to each other, and nothing else.
+    #[divan::bench(args = [200, 1000, 10_000], sample_count = 5, sample_size = 1)]
+    fn worth_of_each_allow(bencher: Bencher<'_, '_>, count: usize) {
+        let policy = policy(count);
+        bencher.bench_local(|| {
+            let study = Study::new(black_box(&policy));
+            let rules = (0..).map(sandbox_runtime::ir::RuleId).zip(&policy.rules);
+            let allows = rules.filter(|(_, rule)| rule.effect == sandbox_runtime::vocabulary::Effect::Allow);
+            allows.map(|(id, _)| study.worth(id, &mut Budget::new(1_000_000))).collect::<Vec<_>>()
+        });
+    }
+
+    #[divan::bench(sample_count = 10, sample_size = 1)]
+    fn difference_of_1000_rules(bencher: Bencher<'_, '_>) {
+        let text = mixed(1000);
+        // Every tenth rule is another one.
+        let other: String = text
+            .lines()
+            .enumerate()
+            .map(|(number, line)| if number % 10 == 5 { format!("{line}x\n") } else { format!("{line}\n") })
+            .collect();
+        let (old, new) = (resolved(&text), resolved(&other.replace(":443x", ":444")));
+        bencher.bench_local(|| {
+            let (old, new) = (Study::new(black_box(&old)), Study::new(black_box(&new)));
+            let mut found = Vec::new();
+            for verb in Verb::ALL {
+                found.push(changes(old.whole(), new.whole(), *verb, &mut Budget::new(200_000_000)));
+                found.push(changes(new.whole(), old.whole(), *verb, &mut Budget::new(200_000_000)));
+            }
+            found
+        });
+    }
+}

@@ -4,6 +4,7 @@
 //! brute force differs from the right library is one on which a library with that mistake would differ from the right
 //! brute force. Nothing in the library knows of this.
 
+use crate::analysis::generated;
 use crate::semantics::brute::{Mistake, World};
 use crate::semantics::{cases, compare, runner};
 use proptest::test_runner::TestCaseError;
@@ -63,6 +64,54 @@ mutants! {
     an_environment_that_is_closed: EnvironmentIsClosed,
 }
 
+macro_rules! mutants_of_questions {
+    ($($name:ident: $mistake:ident),+ $(,)?) => {
+        /// The same for questions about whole policies.
+        mod questions {
+            use super::*;
+
+            $(#[test]
+            fn $name() {
+                assert_caught_by_questions(Mistake::$mistake);
+            })+
+
+            pub const TABLE: &[Mistake] = &[$(Mistake::$mistake),+];
+        }
+    };
+}
+
+mutants_of_questions! {
+    a_deep_star_that_is_never_empty: DeepIsNotEmpty,
+    a_tree_without_its_node: TreeLacksItsNode,
+    a_star_that_crosses_a_slash: StarCrossesSlash,
+    variables_outside_every_deep_star: VariablesLieOutsideDeep,
+    an_except_that_is_ignored: ExceptIsIgnored,
+    equal_sets_taken_for_more_specific: EqualIsMoreSpecific,
+    exec_denied_by_default: ExecIsDeniedByDefault,
+    a_read_denial_that_is_forgotten: ReadDenialIsForgotten,
+    the_apex_below_itself: ApexIsBelow,
+    ports_that_end_early: PortsEndEarly,
+    a_protocol_that_is_forgotten: ProtocolIsForgotten,
+    a_deny_without_the_forms_that_carry: DenyLacksForms,
+    a_star_that_opens_private_addresses: StarOpensPrivate,
+    ip_rules_that_do_not_deny_names: IpRulesDoNotDenyNames,
+    openers_that_are_forgotten: OpenersAreForgotten,
+    openers_that_permit_all_they_hold: OpenersArePermitted,
+    defaults_that_are_forgotten: DefaultsAreForgotten,
+    a_longest_witness_for_a_shortest: LongestForShortest,
+    a_guard_that_is_not_asked: GuardIsNotAsked,
+    proofs_that_speak_of_private_addresses: ProofsSpeakOfPrivate,
+    old_and_new_swapped: OldAndNewAreSwapped,
+}
+
+fn assert_caught_by_questions(mistake: Mistake) {
+    let (right, wrong) = (World::new(None), World::new(Some(mistake)));
+    let outcome = runner(CASES, 0).run(&generated::pairs(), |(draft, whose)| {
+        generated::compare(&wrong, &right, &draft, &whose).map(drop).map_err(TestCaseError::fail)
+    });
+    assert!(outcome.is_err(), "{mistake:?} is not caught");
+}
+
 fn assert_caught(mistake: Mistake) {
     let (right, wrong) = (World::new(None), World::new(Some(mistake)));
     let outcome = runner(CASES, 0)
@@ -74,4 +123,6 @@ fn assert_caught(mistake: Mistake) {
 fn every_mistake_is_in_the_table() {
     // Written out once more by the compiler: a mistake that nothing here tries is never constructed, and warned of.
     assert_eq!(TABLE.len(), 38);
+    // Those that only questions about whole policies can make come on top.
+    assert_eq!(questions::TABLE.iter().filter(|mistake| !TABLE.contains(mistake)).count(), 7);
 }
