@@ -5,6 +5,7 @@
 //! segment, see `sets::many`; addresses, ports and protocols are cut into the pieces that rules tell apart. A budget counts
 //! steps; past it nothing is claimed.
 
+mod condense;
 mod layer;
 mod objects;
 mod pairs;
@@ -19,6 +20,7 @@ use layer::Layer;
 use std::cell::OnceCell;
 
 pub use crate::sets::many::{Budget, Exhausted};
+pub use condense::condensed;
 pub use objects::Cause;
 pub use worth::Worth;
 
@@ -91,7 +93,7 @@ impl<'p> Study<'p> {
             variables
         });
         let variables = if kind == Kind::Names { Vec::new() } else { variables.clone() };
-        Space { kind, variables }
+        Space { kind, variables, absent: self.policy.absent.as_deref().into_iter().collect() }
     }
 
     /// The rules of a verb over paths or names; of `connect` those over host names.

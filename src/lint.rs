@@ -28,7 +28,7 @@ mod within;
 mod writable_path;
 mod write_and_run;
 
-use crate::analysis::Study;
+use crate::analysis::{Study, condensed};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::ir::{Origin, Policy, Rule};
 use crate::vocabulary::System;
@@ -81,7 +81,8 @@ pub struct Wanted {
 
 /// Everything found in a policy, suppressed or not.
 pub fn run(policy: &Policy, wanted: Wanted) -> Vec<Diagnostic> {
-    let study = Study::new(policy);
+    let short = condensed(&[policy]).and_then(|mut short| short.pop());
+    let study = Study::new(short.as_ref().unwrap_or(policy));
     let mut said = proofs_of(&study);
     let mut found = by_rule(policy, wanted);
     if !wanted.errors_alone {
@@ -134,7 +135,8 @@ fn precedence(study: &Study<'_>) -> Vec<Diagnostic> {
 
 /// The obligations of a policy that are not met, or not known to be. Variables need no value: each is a place apart then.
 pub fn proofs(policy: &Policy) -> Vec<Diagnostic> {
-    proofs_of(&Study::new(policy))
+    let short = condensed(&[policy]).and_then(|mut short| short.pop());
+    proofs_of(&Study::new(short.as_ref().unwrap_or(policy)))
 }
 
 fn proofs_of(study: &Study<'_>) -> Vec<Diagnostic> {

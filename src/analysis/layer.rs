@@ -117,7 +117,7 @@ fn opened(
     deny: &Index<'_>,
     denies: &[RuleId],
 ) -> Vec<usize> {
-    let space = Space { kind, variables: Vec::new() };
+    let space = Space { kind, variables: Vec::new(), absent: policy.absent.as_deref().into_iter().collect() };
     let member = many::shortest(&space, &[set], &[], None, &mut Budget::unlimited());
     let Ok(Some(member)) = member else { return Vec::new() };
     let mut opened = deny.containing(&member);

@@ -154,7 +154,7 @@ pub(super) fn decided<'p, 'long: 'p>(
     let rules = Rules::new(&view, verb, &live);
     let named = within;
     let Some((kind, within)) = compiled(named) else { return Ok(None) };
-    let asked = Space { kind, variables: variables(named, kind) };
+    let asked = Space { kind, variables: variables(named, kind), absent: Vec::new() };
     let mut best = Best::new(view.study.space(kind).and(asked));
     let look = |part: Part<'_, 'p>, best: &mut Best<'p>, budget: &mut Budget| {
         let mut required = vec![&within];

@@ -297,7 +297,7 @@ pub(super) fn decided<'p, 'long: 'p>(
     let mut sets: Vec<&PeerSet> = rules.iter().filter_map(|id| peers(policy, *id)).collect();
     sets.push(set);
     let localhost = Compiled::hosts(&LOCALHOST);
-    let asked = Space { kind: Kind::Hosts, variables: variables(within, Kind::Hosts) };
+    let asked = Space { kind: Kind::Hosts, variables: variables(within, Kind::Hosts), absent: Vec::new() };
     let space = view.study.space(Kind::Hosts).and(asked);
     let mut best: Option<((usize, usize), Access)> = None;
     for (service, covering) in services(&sets) {

@@ -2,6 +2,7 @@
 
 use super::facts::Facts;
 use crate::sets::{
+    host::Absent,
     name::NameSet,
     path::PathSet,
     peer::{Endpoint, PeerSet},
@@ -36,6 +37,8 @@ pub struct Policy {
     pub files: Vec<String>,
     /// The machine; empty until bound.
     pub facts: Facts,
+    /// Of long lists what is left out where the policy is studied; nothing in a policy that is decided by.
+    pub absent: Option<Arc<Absent>>,
 }
 
 impl Policy {
@@ -54,6 +57,7 @@ impl Policy {
             suppressions: Vec::new(),
             files: Vec::new(),
             facts: Facts::default(),
+            absent: None,
         }
     }
 }

@@ -65,8 +65,8 @@ impl Except {
                     except.host_span = Some(span);
                     ports
                 }
-                Item::Hosts(mut patterns) => {
-                    except.hosts.append(&mut patterns);
+                Item::Hosts(table) => {
+                    except.hosts.push(host::Pattern::Table(table));
                     except.host_span = Some(span);
                     None
                 }
@@ -132,8 +132,13 @@ impl Except {
 }
 
 fn is_suffix(pattern: &host::Pattern) -> bool {
-    matches!(pattern, host::Pattern::Labels { below: true, labels }
-        if labels.iter().all(|label| matches!(label, host::Label::Literal(_))))
+    match pattern {
+        host::Pattern::Labels { below: true, labels } => {
+            labels.iter().all(|label| matches!(label, host::Label::Literal(_)))
+        }
+        host::Pattern::Table(_) => true,
+        _ => false,
+    }
 }
 
 /// 127.0.0.0/8 and `[::1]` (RFC 6761, 6.3; RFC 1122, 3.2.1.3; RFC 4291, 2.5.3).
@@ -156,7 +161,7 @@ pub(super) fn subjects(
             vec![Subject::Names(NameSet { include: vec![pattern], exclude: except.names.clone() })]
         }
         Item::Host(pattern, ports) => hosts(vec![pattern], ports.as_ref(), except, purpose, span, diagnostics),
-        Item::Hosts(patterns) => hosts(patterns, None, except, purpose, span, diagnostics),
+        Item::Hosts(table) => hosts(vec![host::Pattern::Table(table)], None, except, purpose, span, diagnostics),
         Item::Localhost(ports) => {
             let ports = peers(ports.as_ref(), purpose);
             let two =

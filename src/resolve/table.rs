@@ -8,7 +8,10 @@ use crate::diagnostic::Diagnostic;
 use crate::sets::{host, path};
 use crate::source::Span;
 use crate::syntax::ast;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
 use std::net::IpAddr;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 
 /// After so many lines that are wrong the rest is not looked at.
 const FAULTS: usize = 20;
@@ -21,7 +24,7 @@ pub(super) struct Tables<'l, 'w> {
 #[derive(Default)]
 struct Entries {
     paths: Vec<path::Pattern>,
-    hosts: Vec<host::Pattern>,
+    hosts: host::Builder,
     addresses: Vec<(IpAddr, u8)>,
 }
 
@@ -31,22 +34,27 @@ impl Tables<'_, '_> {
         let found = self.loader.table(file, file.span.source);
         diagnostics.append(&mut self.loader.diagnostics);
         let (name, text) = found?;
-        let source = self.loader.sources.add(name.clone(), text.as_str());
+        if let Some(known) = Known::of(&name, &text) {
+            return Some(Item::Hosts(known));
+        }
+        let mut source = None;
         let mut entries = Entries::default();
         let mut faults = 0;
         let mut start = 0;
-        for line in text.split('\n') {
+        for (line, number) in text.split('\n').zip(1..) {
             let at = start;
             start += line.len() + 1;
             let entry = line.trim();
             if entry.is_empty() || entry.starts_with('#') {
                 continue;
             }
-            if let Err(why) = entries.add(entry) {
+            if let Err(why) = entries.add(entry, number) {
                 faults += 1;
                 if faults > FAULTS {
                     break;
                 }
+                // A list in which nothing is wrong is never shown, and may be long.
+                let source = *source.get_or_insert_with(|| self.loader.sources.add(name.clone(), text.as_str()));
                 let at = at + (line.len() - line.trim_start().len());
                 let span = Span::new(source, at..at + entry.len());
                 let diagnostic = Diagnostic::new(&LIST_FILE, format!("`{entry}` {why}"));
@@ -59,7 +67,13 @@ impl Tables<'_, '_> {
         }
         match entries {
             Entries { paths, .. } if !paths.is_empty() => Some(Item::Paths(paths)),
-            Entries { hosts, .. } if !hosts.is_empty() => Some(Item::Hosts(hosts)),
+            Entries { hosts, .. } if !hosts.is_empty() => {
+                let known = Known::key(&name, &text);
+                drop(text);
+                let table = Arc::new(hosts.finish(name.into()));
+                Known::keep(known, &table);
+                Some(Item::Hosts(table))
+            }
             Entries { addresses, .. } if !addresses.is_empty() => Some(Item::Addresses(addresses)),
             Entries { .. } => {
                 let diagnostic = Diagnostic::new(&LIST_FILE, format!("`{name}` holds no entry"));
@@ -72,7 +86,7 @@ impl Tables<'_, '_> {
 }
 
 impl Entries {
-    fn add(&mut self, entry: &str) -> Result<(), String> {
+    fn add(&mut self, entry: &str, line: u32) -> Result<(), String> {
         if entry.starts_with(['/', '~', '$']) {
             self.only(self.hosts.is_empty() && self.addresses.is_empty(), "a path")?;
             self.paths.push(if let Some(below) = entry.strip_prefix("$WORKSPACE/") {
@@ -87,7 +101,8 @@ impl Entries {
             self.addresses.push((address, prefix));
         } else {
             self.only(self.paths.is_empty() && self.addresses.is_empty(), "a host name")?;
-            self.hosts.push(host(entry)?);
+            let (below, name) = host(entry)?;
+            self.hosts.push(below, &name, line)?;
         }
         Ok(())
     }
@@ -121,9 +136,36 @@ fn address(entry: &str) -> Result<Option<(IpAddr, u8)>, String> {
     if host_bits { Err("has bits set after its length".to_owned()) } else { Ok(Some((address, prefix))) }
 }
 
-fn host(entry: &str) -> Result<host::Pattern, String> {
-    match literal::host(entry)? {
-        Item::Host(pattern, _) => Ok(pattern),
-        _ => Err("is this machine itself: name it in the policy".to_owned()),
+fn host(entry: &str) -> Result<(bool, host::Name), String> {
+    let (below, rest) = entry.strip_prefix("*.").map_or((false, entry), |rest| (true, rest));
+    let name = host::Name::parse(rest).map_err(|why| format!("is not a host name: {why}"))?;
+    if name.is_localhost() {
+        return Err("is this machine itself: name it in the policy".to_owned());
+    }
+    Ok((below, name))
+}
+
+/// The long lists that are in use: a policy is resolved for each system, and each would read and sort them anew.
+struct Known;
+
+/// By a keyed hash of name and text.
+static KNOWN: LazyLock<Mutex<Vec<(u64, Weak<host::Table>)>>> = LazyLock::new(Mutex::default);
+static KEYS: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+
+impl Known {
+    fn key(name: &str, text: &str) -> u64 {
+        KEYS.hash_one((name, text))
+    }
+
+    fn of(name: &str, text: &str) -> Option<Arc<host::Table>> {
+        let key = Self::key(name, text);
+        let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        known.iter().find(|(own, _)| *own == key)?.1.upgrade()
+    }
+
+    fn keep(key: u64, table: &Arc<host::Table>) {
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|(_, table)| table.strong_count() > 0);
+        known.push((key, Arc::downgrade(table)));
     }
 }

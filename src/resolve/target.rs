@@ -11,6 +11,7 @@ use crate::syntax::codes::MISMATCH;
 use crate::syntax::{self, ast};
 use crate::vocabulary::{Kind, Reach};
 use std::net::IpAddr;
+use std::sync::Arc;
 
 /// One target, understood. The last three are tables: one set, however many entries.
 #[derive(Debug, Clone)]
@@ -22,7 +23,7 @@ pub(super) enum Item {
     Address(IpAddr, u8, Option<ast::Ports>),
     Name(name::Pattern),
     Paths(Vec<path::Pattern>),
-    Hosts(Vec<host::Pattern>),
+    Hosts(Arc<host::Table>),
     Addresses(Vec<(IpAddr, u8)>),
 }
 

@@ -89,7 +89,7 @@ pub(crate) fn subject(subject: &Subject) -> String {
         Subject::Names(set) => list(&set.include, &set.exclude),
         Subject::Peers(peers) => {
             let place = match &peers.endpoint {
-                Endpoint::Hosts(set) => list(&set.include, &set.exclude),
+                Endpoint::Hosts(set) => list(&written_out(&set.include), &written_out(&set.exclude)),
                 Endpoint::Addresses(set) => {
                     let range = |(low, high)| if low == high { format!("{low}") } else { format!("{low}–{high}") };
                     set.ranges().map(range).collect::<Vec<_>>().join(", ")
@@ -171,6 +171,15 @@ fn snapshot(name: &str, files: &[(&str, &str)], outcome: &Outcome) {
     settings.set_prepend_module_to_snapshot(false);
     settings.set_omit_expression(true);
     settings.bind(|| insta::assert_snapshot!(name, text));
+}
+
+/// Hosts with the entries of lists in their place.
+fn written_out(patterns: &[crate::sets::host::Pattern]) -> Vec<crate::sets::host::Pattern> {
+    let out = patterns.iter().flat_map(|pattern| match pattern {
+        crate::sets::host::Pattern::Table(table) => table.patterns().collect(),
+        _ => vec![pattern.clone()],
+    });
+    out.collect()
 }
 
 #[test]

@@ -1,12 +1,18 @@
 //! Host names and sets of them. Labels are compared in A-label form, lower case, the final dot dropped: one
 //! canonicaliser, [`Name::parse`], for rules and requests.
 
+mod absent;
 mod canonical;
+mod questions;
+mod table;
 
 use super::glob::Glob;
-use super::words::{self, Origin, Shape, Token, Unit, letters::Alphabet};
+use super::words::{Origin, Shape, Token, Unit};
+pub use absent::Absent;
 pub use canonical::{NameError, readable};
 use std::fmt;
+use std::sync::Arc;
+pub use table::{Builder, Table};
 
 /// A canonical host name (RFC 1034 lengths, RFC 5891 A-labels, letters, digits, `-` and `_` only); never an address.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -24,6 +30,8 @@ pub enum Pattern {
     },
     /// A variable that is not bound: apart from every literal name and every other variable, inside `*`.
     Variable(String),
+    /// A list in a file.
+    Table(Arc<Table>),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
@@ -106,7 +114,7 @@ impl Pattern {
     /// Whether it names one host, without a `*`.
     pub fn is_literal(&self) -> bool {
         match self {
-            Pattern::Any => false,
+            Pattern::Any | Pattern::Table(_) => false,
             Pattern::Variable(_) => true,
             Pattern::Labels { below, labels } => {
                 !below && labels.iter().all(|label| matches!(label, Label::Literal(_)))
@@ -116,7 +124,12 @@ impl Pattern {
 
     /// Whether the pattern matches a name.
     pub fn contains(&self, name: &Name) -> bool {
-        let Pattern::Labels { below, labels } = self else { return *self == Pattern::Any };
+        let (below, labels) = match self {
+            Pattern::Labels { below, labels } => (below, labels),
+            Pattern::Table(table) => return table.contains(name),
+            Pattern::Any => return true,
+            Pattern::Variable(_) => return false,
+        };
         let mut given = name.labels().rev();
         for label in labels.iter().rev() {
             let taken = given.next().is_some_and(|own| match label {
@@ -130,9 +143,10 @@ impl Pattern {
         given.next().is_some() == *below
     }
 
-    /// Labels from the right, as the tree of names grows.
-    pub(super) fn shape(&self) -> Shape<'_> {
-        match self {
+    /// Labels from the right, as the tree of names grows; none where it is a list.
+    fn shape(&self) -> Option<Shape<'_>> {
+        Some(match self {
+            Pattern::Table(_) => return None,
             Pattern::Any => vec![Token::One, Token::Many],
             Pattern::Variable(name) => vec![Token::Origin(Origin::Variable(name))],
             Pattern::Labels { below, labels } => {
@@ -149,8 +163,25 @@ impl Pattern {
                 }
                 shape
             }
+        })
+    }
+
+    /// The shape, or those of all entries of a list.
+    fn shapes(&self) -> Vec<Shape<'_>> {
+        match self {
+            Pattern::Table(table) => (0..table.len()).map(|index| entry_shape(table.key(index))).collect(),
+            _ => self.shape().into_iter().collect(),
         }
     }
+}
+
+/// An entry of a list as the search takes it.
+fn entry_shape(key: &[u8]) -> Shape<'_> {
+    let mut shape: Shape<'_> = table::shape(key).map(Token::Literal).collect();
+    if table::is_below(key) {
+        shape.extend([Token::One, Token::Many]);
+    }
+    shape
 }
 
 impl fmt::Display for Pattern {
@@ -158,6 +189,7 @@ impl fmt::Display for Pattern {
         match self {
             Pattern::Any => f.write_str("*"),
             Pattern::Variable(name) => write!(f, "${name}"),
+            Pattern::Table(table) => write!(f, "lines({:?})", table.file()),
             Pattern::Labels { below, labels } => {
                 f.write_str(if *below { "*." } else { "" })?;
                 for (index, label) in labels.iter().enumerate() {
@@ -180,7 +212,14 @@ impl From<Pattern> for HostSet {
 }
 
 pub(super) fn shapes(patterns: &[Pattern]) -> Vec<Shape<'_>> {
-    patterns.iter().map(Pattern::shape).collect()
+    patterns.iter().flat_map(Pattern::shapes).collect()
+}
+
+/// Of some patterns what is named without a `*`.
+pub(super) fn literal_shapes(patterns: &[Pattern]) -> Vec<Shape<'_>> {
+    let literal = |pattern: &&Pattern| matches!(pattern, Pattern::Table(_)) || pattern.is_literal();
+    let shapes = patterns.iter().filter(literal).flat_map(Pattern::shapes);
+    shapes.filter(|shape| !shape.contains(&Token::Many)).collect()
 }
 
 pub(super) fn units(host: &Host) -> Vec<Unit<'_>> {
@@ -200,76 +239,6 @@ pub(super) fn from_units(units: Vec<Unit<'_>>) -> Host {
         }
     }
     Host::Name(Name(labels.join(".")))
-}
-
-fn shorter(best: Option<Host>, next: Option<Host>) -> Option<Host> {
-    let size = |host: &Host| match host {
-        Host::Name(name) => (name.labels().count(), name.0.len()),
-        Host::Variable(name) => (1, name.len()),
-    };
-    match (best, next) {
-        (Some(best), Some(next)) => Some(if size(&next) < size(&best) { next } else { best }),
-        (best, next) => best.or(next),
-    }
-}
-
-impl HostSet {
-    /// Whether a name is in the set.
-    pub fn contains(&self, name: &Name) -> bool {
-        self.include.iter().any(|pattern| pattern.contains(name))
-            && !self.exclude.iter().any(|pattern| pattern.contains(name))
-    }
-
-    /// Whether a name is in the set by a pattern that has no `*`.
-    pub fn names(&self, name: &Name) -> bool {
-        self.contains(name) && self.include.iter().any(|pattern| pattern.is_literal() && pattern.contains(name))
-    }
-
-    /// Whether every name in this set is in `other`. Lengths of labels and names are not looked at.
-    ///
-    /// # Errors
-    /// A name with the fewest labels that is not.
-    pub fn is_subset(&self, other: &Self) -> Result<(), Host> {
-        let (own_less, more, less) = (shapes(&self.exclude), shapes(&other.include), shapes(&other.exclude));
-        let mut best = None;
-        for shape in &shapes(&self.include) {
-            let refused: Vec<_> = own_less.iter().chain(&more).collect();
-            best = shorter(best, words::find(&[shape], &refused, Alphabet::Label).map(from_units));
-            let refused: Vec<_> = own_less.iter().collect();
-            for gone in &less {
-                best = shorter(best, words::find(&[shape, gone], &refused, Alphabet::Label).map(from_units));
-            }
-        }
-        best.map_or(Ok(()), Err)
-    }
-
-    /// Whether this set is inside `other` and not equal to it.
-    pub fn is_strictly_inside(&self, other: &Self) -> bool {
-        self.is_subset(other).is_ok() && other.is_subset(self).is_err()
-    }
-
-    /// A shortest name in both sets.
-    pub fn overlap(&self, other: &Self) -> Option<Host> {
-        let less = [shapes(&self.exclude), shapes(&other.exclude)].concat();
-        let refused: Vec<_> = less.iter().collect();
-        let mut best = None;
-        for own in &shapes(&self.include) {
-            for theirs in &shapes(&other.include) {
-                best = shorter(best, words::find(&[own, theirs], &refused, Alphabet::Label).map(from_units));
-            }
-        }
-        best
-    }
-
-    /// A shortest name in the set; `None` when there is none.
-    pub fn shortest(&self) -> Option<Host> {
-        self.is_subset(&Self::default()).err()
-    }
-
-    /// Whether no name is in the set.
-    pub fn is_empty(&self) -> bool {
-        self.shortest().is_none()
-    }
 }
 
 #[cfg(test)]

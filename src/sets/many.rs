@@ -5,7 +5,7 @@
 
 pub use super::budget::{Budget, Exhausted};
 
-use super::host::{Host, HostSet};
+use super::host::{Absent, Host, HostSet};
 use super::name::NameSet;
 use super::path::{AbsPath, PathSet, Start};
 use super::words::letters::Alphabet;
@@ -28,6 +28,8 @@ pub struct Space<'a> {
     pub kind: Kind,
     /// The variables that have a place, or a name, whether or not a set of the question starts at one.
     pub variables: Vec<&'a str>,
+    /// Of hosts, those that are no members.
+    pub absent: Vec<&'a Absent>,
 }
 
 impl Space<'_> {
@@ -35,6 +37,7 @@ impl Space<'_> {
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         self.variables.extend(other.variables);
+        self.absent.extend(other.absent);
         self
     }
 }
@@ -124,8 +127,7 @@ impl<'a> Compiled<'a> {
 
     /// Of a set of hosts what is named without a `*`.
     pub fn literal_hosts(set: &'a HostSet) -> Self {
-        let literal = set.include.iter().filter(|pattern| pattern.is_literal());
-        Self { include: literal.map(host::Pattern::shape).collect(), exclude: host::shapes(&set.exclude) }
+        Self { include: host::literal_shapes(&set.include), exclude: host::shapes(&set.exclude) }
     }
 
     pub fn names(set: &'a NameSet) -> Self {
@@ -245,8 +247,19 @@ pub fn shortest<'a>(
             required.iter().zip(&choice).map(|(set, index)| &set.include[*index][..]).collect();
         budget.spend(1)?;
         let limit = best.as_ref().map(|best| best.size().0).or(shorter_than);
-        if let Some(word) = one(space, &patterns, required, refusals, limit, budget)? {
-            best = Some(space.kind.member(word));
+        let mut absent: Vec<Shape<'a>> = Vec::new();
+        while let Some(word) = one(space, &patterns, required, (refusals, &absent), limit, budget)? {
+            let member = space.kind.member(word);
+            let around = match &member {
+                Member::Host(Host::Name(name)) => space.absent.iter().flat_map(|absent| absent.around(name)).collect(),
+                _ => Vec::new(),
+            };
+            if around.is_empty() {
+                best = Some(member);
+                break;
+            }
+            budget.spend(around.len())?;
+            absent.extend(around);
         }
         // The next choice of one pattern of each set.
         let Some(at) = (0..choice.len()).find(|at| choice[*at] + 1 < required[*at].include.len()) else { break };
@@ -260,7 +273,7 @@ fn one<'a>(
     space: &Space<'a>,
     patterns: &[&[Token<'a>]],
     sets: &[&Compiled<'a>],
-    refusals: &[Refusal<'_, 'a>],
+    (refusals, absent): (&[Refusal<'_, 'a>], &[Shape<'a>]),
     shorter_than: Option<usize>,
     budget: &mut Budget,
 ) -> Result<Option<Vec<Unit<'a>>>, Exhausted> {
@@ -269,7 +282,7 @@ fn one<'a>(
             return Ok(None);
         }
     }
-    let refused = sets.iter().flat_map(|set| &set.exclude).map(|shape| &shape[..]);
+    let refused = sets.iter().flat_map(|set| &set.exclude).chain(absent).map(|shape| &shape[..]);
     let refused = refused.filter(|shape| !patterns.iter().any(|a| plainly_apart(a, shape))).collect();
     // What is apart from all that is required refuses nothing.
     let few = |refusal: &Refusal<'_, 'a>| match refusal {

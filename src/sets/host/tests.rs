@@ -164,3 +164,136 @@ fn a_variable_is_apart() {
     assert_eq!(variable.overlap(&set("a.b")), None);
     assert_eq!(variable.shortest(), Some(Host::Variable("env.H".into())));
 }
+
+mod tables {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn table(entries: &[Pattern]) -> Pattern {
+        let mut builder = Builder::default();
+        for (entry, line) in entries.iter().zip(1..) {
+            let Pattern::Labels { below, .. } = entry else { panic!("no entry of a list") };
+            let text = entry.to_string();
+            builder.push(*below, &name(text.strip_prefix("*.").unwrap_or(&text)), line).unwrap();
+        }
+        Pattern::Table(Arc::new(builder.finish("ads.txt".into())))
+    }
+
+    fn label() -> impl Strategy<Value = &'static str> {
+        prop::sample::select(vec!["a", "b", "c", "ab", "a-b"])
+    }
+
+    /// Names and `*.` names, which meet often.
+    fn entry() -> impl Strategy<Value = Pattern> {
+        (any::<bool>(), prop::collection::vec(label(), 1..4)).prop_map(|(below, labels)| {
+            let labels = labels.into_iter().map(|label| Label::Literal(label.to_owned())).collect();
+            Pattern::Labels { below, labels }
+        })
+    }
+
+    fn pattern() -> impl Strategy<Value = Pattern> {
+        let glob = (any::<bool>(), prop::sample::select(vec!["a*", "*b", "a*b.c", "a.*a", "b*.a.b", "c.a*"]));
+        let glob =
+            glob.prop_map(|(below, text)| Pattern::parse(&format!("{}{text}", if below { "*." } else { "" })).unwrap());
+        prop_oneof![4 => entry(), 2 => glob, 1 => Just(Pattern::Any), 1 => Just(Pattern::Variable("env.H".into()))]
+    }
+
+    /// A set, and the same with its lists written out.
+    fn pair() -> impl Strategy<Value = (HostSet, HostSet)> {
+        let patterns = || prop::collection::vec(pattern(), 0..3);
+        let list = || prop::collection::vec(entry(), 0..12);
+        (patterns(), list(), patterns(), list()).prop_map(|(include, own, exclude, less)| {
+            let with = |patterns: &[Pattern], list: &[Pattern]| {
+                let one = if list.is_empty() { None } else { Some(table(list)) };
+                patterns.iter().cloned().chain(one).collect()
+            };
+            let set = HostSet { include: with(&include, &own), exclude: with(&exclude, &less) };
+            (set, HostSet { include: [include, own].concat(), exclude: [exclude, less].concat() })
+        })
+    }
+
+    fn labels(host: &Host) -> usize {
+        match host {
+            Host::Name(name) => name.labels().count(),
+            Host::Variable(_) => 1,
+        }
+    }
+
+    fn is_in(set: &HostSet, host: &Host) -> bool {
+        let holds = |pattern: &Pattern| match (pattern, host) {
+            (pattern, Host::Name(name)) => pattern.contains(name),
+            (Pattern::Any, Host::Variable(_)) => true,
+            (Pattern::Variable(own), Host::Variable(name)) => own == name,
+            _ => false,
+        };
+        set.include.iter().any(holds) && !set.exclude.iter().any(holds)
+    }
+
+    proptest! {
+        /// A list answers as the same names written out.
+        #[test]
+        fn a_table_answers_as_its_patterns((a, plain_a) in pair(), (b, plain_b) in pair(), asked in entry()) {
+            if let Some(asked) = asked.is_literal().then(|| name(&asked.to_string())) {
+                prop_assert_eq!(a.contains(&asked), plain_a.contains(&asked));
+                prop_assert_eq!(a.names(&asked), plain_a.names(&asked));
+            }
+            prop_assert_eq!(a.is_empty(), plain_a.is_empty());
+            prop_assert_eq!(a.is_strictly_inside(&b), plain_a.is_strictly_inside(&plain_b));
+            for (own, plain) in [
+                (a.is_subset(&b).err(), plain_a.is_subset(&plain_b).err()),
+                (a.is_subset(&plain_b).err(), plain_a.is_subset(&b).err()),
+            ] {
+                prop_assert_eq!(own.as_ref().map(labels), plain.as_ref().map(labels), "{:?} {:?}", own, plain);
+                if let Some(witness) = own {
+                    prop_assert!(is_in(&plain_a, &witness) && !is_in(&plain_b, &witness), "{}", witness);
+                }
+            }
+            let (own, plain) = (a.overlap(&b), plain_a.overlap(&plain_b));
+            prop_assert_eq!(own.as_ref().map(labels), plain.as_ref().map(labels));
+            if let Some(witness) = own {
+                prop_assert!(is_in(&plain_a, &witness) && is_in(&plain_b, &witness), "{}", witness);
+            }
+            let (own, plain) = (a.shortest(), plain_a.shortest());
+            prop_assert_eq!(own.as_ref().map(labels), plain.as_ref().map(labels));
+            prop_assert!(own.is_none_or(|witness| is_in(&plain_a, &witness)));
+        }
+
+        /// Two lists are equal where they hold the same names.
+        #[test]
+        fn tables_are_equal_as_sets(
+            a in prop::collection::vec(entry(), 1..6), b in prop::collection::vec(entry(), 1..6)
+        ) {
+            let set = |patterns: &[Pattern]| HostSet { include: patterns.to_vec(), exclude: Vec::new() };
+            let same = set(&a).is_subset(&set(&b)).is_ok() && set(&b).is_subset(&set(&a)).is_ok();
+            prop_assert_eq!(table(&a) == table(&b), same);
+        }
+    }
+
+    #[test]
+    fn an_entry_is_found_again_by_its_line() {
+        let entries = ["b.example", "*.ads.example", "a.example", "x.ads.example", "b.example"];
+        let entries: Vec<_> = entries.iter().map(|text| Pattern::parse(text).unwrap()).collect();
+        let set = HostSet::from(table(&entries));
+        for (asked, line) in [
+            ("a.example", Some(3)),
+            ("b.example", Some(1)),
+            ("x.ads.example", Some(2)),
+            ("y.z.ads.example", Some(2)),
+            ("ads.example", None),
+            ("example", None),
+            ("aa.example", None),
+        ] {
+            assert_eq!(set.listed(&name(asked)), line.map(|line| ("ads.txt", line)), "{asked}");
+        }
+    }
+
+    #[test]
+    fn a_shortest_name_beside_a_crowded_list() {
+        let letters = || ('a'..='z').chain('0'..='9').chain(['_']);
+        let mut entries: Vec<_> = letters().map(|one| format!("{one}.example")).collect();
+        entries.extend(letters().flat_map(|one| letters().map(move |two| format!("{one}{two}.example"))));
+        let entries: Vec<_> = entries.iter().map(|text| Pattern::parse(text).unwrap()).collect();
+        let found = set("*.example").is_subset(&HostSet::from(table(&entries))).unwrap_err();
+        assert!(found.to_string().len() >= "aaa.example".len() && labels(&found) == 2, "{found}");
+    }
+}

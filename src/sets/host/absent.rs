@@ -1,0 +1,167 @@
+//! Which entries of long lists stand for the others of their kind, and the names of those others.
+
+use super::table::{self, Table};
+use super::{Label, Name, Pattern, entry_shape};
+use crate::sets::words::Shape;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// What some lists are left without, when of the entries that nothing tells apart one is kept.
+#[derive(Debug)]
+pub struct Absent {
+    tables: Vec<Arc<Table>>,
+    kept: HashSet<Box<[u8]>>,
+}
+
+/// How an entry lies to a pattern or another list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Relation {
+    Inside,
+    Apart,
+    /// Some of its names are in it, and some are not, or may be not.
+    Partial,
+}
+
+fn to_pattern(entry: &[u8], pattern: &Pattern) -> Relation {
+    let (below, labels) = match pattern {
+        Pattern::Any => return Relation::Inside,
+        Pattern::Variable(_) => return Relation::Apart,
+        Pattern::Table(table) => return to_table(entry, table),
+        Pattern::Labels { below, labels } => (*below, labels),
+    };
+    let mut own = table::shape(entry);
+    let mut theirs = labels.iter().rev();
+    loop {
+        match (own.next(), theirs.next()) {
+            (Some(label), Some(Label::Literal(literal))) if label == literal.as_bytes() => {}
+            (Some(label), Some(Label::Glob(glob))) if glob.matches(label) => {}
+            (Some(_), Some(_)) => return Relation::Apart,
+            (Some(_), None) => return if below { Relation::Inside } else { Relation::Apart },
+            (None, Some(_)) => return if table::is_below(entry) { Relation::Partial } else { Relation::Apart },
+            (None, None) => {
+                return match (table::is_below(entry), below) {
+                    (true, true) | (false, false) => Relation::Inside,
+                    _ => Relation::Apart,
+                };
+            }
+        }
+    }
+}
+
+fn to_table(entry: &[u8], table: &Table) -> Relation {
+    if table.covering(entry).is_some() {
+        Relation::Inside
+    } else if table::is_below(entry) && !table.below(entry).is_empty() {
+        Relation::Partial
+    } else {
+        Relation::Apart
+    }
+}
+
+/// Patterns by their two rightmost labels, so that an entry is compared with few.
+struct Nearby<'a> {
+    named: HashMap<(&'a [u8], &'a [u8]), Vec<u32>>,
+    /// Those that have no two that are fixed.
+    wide: Vec<u32>,
+}
+
+impl<'a> Nearby<'a> {
+    fn new(patterns: &[&'a Pattern]) -> Self {
+        let mut nearby = Self { named: HashMap::new(), wide: Vec::new() };
+        for (pattern, number) in patterns.iter().zip(0..) {
+            match pattern {
+                Pattern::Labels { labels, .. } => match &labels[..] {
+                    [.., Label::Literal(second), Label::Literal(first)] => {
+                        nearby.named.entry((first.as_bytes(), second.as_bytes())).or_default().push(number);
+                    }
+                    _ => nearby.wide.push(number),
+                },
+                _ => nearby.wide.push(number),
+            }
+        }
+        nearby
+    }
+
+    /// The patterns that an entry may have a name in common with.
+    fn of(&self, entry: &[u8]) -> Vec<u32> {
+        let mut labels = table::shape(entry);
+        match (labels.next(), labels.next()) {
+            (Some(first), Some(second)) => {
+                let named = self.named.get(&(first, second)).into_iter().flatten();
+                self.wide.iter().chain(named).copied().collect()
+            }
+            // Of one label: each is looked at.
+            _ => self.wide.iter().chain(self.named.values().flatten()).copied().collect(),
+        }
+    }
+}
+
+impl Absent {
+    /// Chooses for some lists and all patterns that they are asked about with.
+    pub fn new(tables: Vec<Arc<Table>>, patterns: &[&Pattern]) -> Self {
+        let nearby = Nearby::new(patterns);
+        let mut kept: HashSet<Box<[u8]>> = HashSet::new();
+        // By what holds them: the lists, then the patterns.
+        let mut classes: HashMap<(Vec<bool>, Vec<u32>), (usize, Box<[u8]>)> = HashMap::new();
+        for table in &tables {
+            'entries: for index in 0..table.len() {
+                let entry = table.key(index);
+                let mut lists = Vec::with_capacity(tables.len());
+                for other in &tables {
+                    let relation = if Arc::ptr_eq(table, other) { Relation::Inside } else { to_table(entry, other) };
+                    if relation == Relation::Partial {
+                        kept.insert(entry.into());
+                        continue 'entries;
+                    }
+                    lists.push(relation == Relation::Inside);
+                }
+                let mut inside = Vec::new();
+                for number in nearby.of(entry) {
+                    match to_pattern(entry, patterns[number as usize]) {
+                        Relation::Inside => inside.push(number),
+                        Relation::Apart => {}
+                        Relation::Partial => {
+                            kept.insert(entry.into());
+                            continue 'entries;
+                        }
+                    }
+                }
+                inside.sort_unstable();
+                let size = table.size(index).0 * 256 + table.size(index).1;
+                let known = classes.entry((lists, inside)).or_insert_with(|| (size, entry.into()));
+                if size < known.0 {
+                    *known = (size, entry.into());
+                }
+            }
+        }
+        kept.extend(classes.into_values().map(|(_, entry)| entry));
+        Self { tables, kept }
+    }
+
+    /// The entries of a list that are kept, as patterns.
+    pub fn kept_of(&self, table: &Table) -> Vec<Pattern> {
+        let mut kept: Vec<&[u8]> = self
+            .kept
+            .iter()
+            .map(|key| &key[..])
+            .filter(|key| table.covering(key).is_some_and(|index| table.key(index) == *key))
+            .collect();
+        kept.sort_unstable();
+        kept.into_iter().map(table::pattern).collect()
+    }
+
+    /// Where a name is of those that are left out: its entry, and those that look alike.
+    pub(in crate::sets) fn around(&self, name: &Name) -> Vec<Shape<'_>> {
+        let mut around = Vec::new();
+        for table in &self.tables {
+            let Some(at) = table.covering(&table::key(name)) else { continue };
+            if self.kept.contains(table.key(at)) {
+                continue;
+            }
+            let alike = table.alike(name).unwrap_or_default();
+            let keys = alike.into_iter().map(|index| table.key(index)).filter(|key| !self.kept.contains(*key));
+            around.extend(keys.map(entry_shape));
+        }
+        around
+    }
+}

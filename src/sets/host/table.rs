@@ -1,0 +1,301 @@
+//! A list of literal and `*.` names as one pattern: however long, asked by a search in a sorted table.
+//!
+//! Keys are labels from the right, a zero byte between two, and one at the end where every name below is meant: what lies
+//! below a name is a run of keys. What another entry covers is left out, so the keys of one set are always the same ones,
+//! and the entry that holds a name is the greatest key that is not greater than the name's.
+
+use super::{Host, Label, Name, Pattern};
+use std::hash::{Hash, Hasher};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Sorted entries of a list. Two are equal where they hold the same names, whatever their files.
+#[derive(Clone)]
+pub struct Table {
+    keys: Box<[u8]>,
+    /// Where each key ends.
+    ends: Box<[u32]>,
+    /// The line of the file that each entry is on, from one.
+    lines: Box<[u32]>,
+    file: Arc<str>,
+}
+
+/// Collects the entries of a [`Table`].
+#[derive(Default)]
+pub struct Builder {
+    keys: Vec<u8>,
+    /// Where each key starts, how long it is, and its line.
+    entries: Vec<(u32, u32, u32)>,
+}
+
+impl Builder {
+    /// Adds an entry: the name, or where `below` every name below it.
+    ///
+    /// # Errors
+    /// When the entries take more than 4 GiB.
+    pub fn push(&mut self, below: bool, name: &Name, line: u32) -> Result<(), &'static str> {
+        let start = u32::try_from(self.keys.len()).map_err(|_| "is one entry too many")?;
+        write_key(name, &mut self.keys);
+        if below {
+            self.keys.push(0);
+        }
+        let end = u32::try_from(self.keys.len()).map_err(|_| "is one entry too many")?;
+        self.entries.push((start, end - start, line));
+        Ok(())
+    }
+
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The table; of two entries for the same names the first line stands.
+    pub fn finish(self, file: Arc<str>) -> Table {
+        let Builder { keys: raw, entries } = self;
+        let key = |start: u32, length: u32| &raw[start as usize..(start + length) as usize];
+        // Most comparisons are of the first bytes, which then lie beside each other.
+        let mut sorted: Vec<(u128, u32, u32, u32)> =
+            entries.into_iter().map(|(start, length, line)| (head(key(start, length)), start, length, line)).collect();
+        sorted.sort_unstable_by(|a, b| {
+            a.0.cmp(&b.0).then_with(|| key(a.1, a.2).cmp(key(b.1, b.2))).then_with(|| a.3.cmp(&b.3))
+        });
+        let mut last: Option<&[u8]> = None;
+        sorted.retain(|(_, start, length, _)| {
+            let own = key(*start, *length);
+            let kept = last.is_none_or(|last| !covers(last, own));
+            if kept {
+                last = Some(own);
+            }
+            kept
+        });
+        let mut keys = Vec::with_capacity(sorted.iter().map(|(_, _, length, _)| *length as usize).sum());
+        let (mut ends, mut lines) = (Vec::with_capacity(sorted.len()), Vec::with_capacity(sorted.len()));
+        let mut end = 0;
+        for (_, start, length, line) in sorted {
+            keys.extend_from_slice(key(start, length));
+            end += length;
+            ends.push(end);
+            lines.push(line);
+        }
+        Table { keys: keys.into(), ends: ends.into(), lines: lines.into(), file }
+    }
+}
+
+/// The first bytes of a key as a number that sorts alike.
+fn head(key: &[u8]) -> u128 {
+    let mut head = [0; 16];
+    let length = key.len().min(16);
+    head[..length].copy_from_slice(&key[..length]);
+    u128::from_be_bytes(head)
+}
+
+fn write_key(name: &Name, key: &mut Vec<u8>) {
+    for (index, label) in name.labels().rev().enumerate() {
+        if index > 0 {
+            key.push(0);
+        }
+        key.extend_from_slice(label.as_bytes());
+    }
+}
+
+/// The key of a name.
+pub(super) fn key(name: &Name) -> Vec<u8> {
+    let mut key = Vec::with_capacity(name.as_str().len() + 1);
+    write_key(name, &mut key);
+    key
+}
+
+/// Whether a key stands for every name below.
+pub(super) fn is_below(key: &[u8]) -> bool {
+    key.last() == Some(&0)
+}
+
+/// Whether all that one key stands for is in what another does.
+fn covers(whole: &[u8], own: &[u8]) -> bool {
+    whole == own || is_below(whole) && own.starts_with(whole)
+}
+
+/// How many labels a key has.
+pub(super) fn labels(key: &[u8]) -> usize {
+    key.split(|byte| *byte == 0).filter(|label| !label.is_empty()).count()
+}
+
+/// The labels of a key, the rightmost first.
+pub(super) fn shape(key: &[u8]) -> impl Iterator<Item = &[u8]> {
+    key.split(|byte| *byte == 0).filter(|label| !label.is_empty())
+}
+
+/// The name that a key names, or names all below of.
+pub(super) fn name(key: &[u8]) -> Name {
+    let labels: Vec<_> = shape(key).map(String::from_utf8_lossy).collect();
+    Name(labels.into_iter().rev().collect::<Vec<_>>().join("."))
+}
+
+/// One entry as a pattern of its own.
+pub(super) fn pattern(key: &[u8]) -> Pattern {
+    let mut labels: Vec<_> =
+        shape(key).map(|label| Label::Literal(String::from_utf8_lossy(label).into_owned())).collect();
+    labels.reverse();
+    Pattern::Labels { below: is_below(key), labels }
+}
+
+impl Table {
+    /// How many entries there are, less those that others cover.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// The file it was read from.
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
+    pub(super) fn key(&self, index: usize) -> &[u8] {
+        let start = if index == 0 { 0 } else { self.ends[index - 1] };
+        &self.keys[start as usize..self.ends[index] as usize]
+    }
+
+    /// The entry that holds all that a key stands for.
+    pub(super) fn covering(&self, key: &[u8]) -> Option<usize> {
+        let index = self.first(|own| own > key).checked_sub(1)?;
+        covers(self.key(index), key).then_some(index)
+    }
+
+    /// The entries below a prefix, which ends with a zero byte or is empty.
+    pub(super) fn below(&self, prefix: &[u8]) -> Range<usize> {
+        let start = self.first(|own| own >= prefix);
+        start..self.first(|own| own > prefix && !own.starts_with(prefix))
+    }
+
+    /// The first entry from which on something is so.
+    fn first(&self, holds: impl Fn(&[u8]) -> bool) -> usize {
+        let (mut low, mut high) = (0, self.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            if holds(self.key(middle)) { high = middle } else { low = middle + 1 }
+        }
+        low
+    }
+
+    /// Whether a name is in the list, or below a `*.` of it.
+    pub fn contains(&self, name: &Name) -> bool {
+        self.covering(&key(name)).is_some()
+    }
+
+    /// Whether an entry is this name itself.
+    pub fn names(&self, name: &Name) -> bool {
+        self.covering(&key(name)).is_some_and(|index| !is_below(self.key(index)))
+    }
+
+    /// The line of the entry that holds a name.
+    pub fn line(&self, name: &Name) -> Option<u32> {
+        self.covering(&key(name)).map(|index| self.lines[index])
+    }
+
+    /// The entries as patterns.
+    pub fn patterns(&self) -> impl Iterator<Item = Pattern> + '_ {
+        (0..self.len()).map(|index| pattern(self.key(index)))
+    }
+
+    /// The entries from an index on that have the same parent and as many bytes as the one at it would: what a search for
+    /// short names meets next.
+    pub(super) fn alike(&self, host: &Name) -> Option<Vec<usize>> {
+        let key = key(host);
+        let at = self.covering(&key)?;
+        let own = self.key(at);
+        if is_below(own) {
+            return Some(vec![at]);
+        }
+        let parent = own.iter().rposition(|byte| *byte == 0).map_or(0, |dot| dot + 1);
+        let alike = self.below(&own[..parent]).filter(|index| {
+            let other = self.key(*index);
+            other.len() == own.len() && !other[parent..].contains(&0)
+        });
+        Some(alike.collect())
+    }
+
+    /// The shortest of some entries, by labels and then by bytes.
+    pub(super) fn size(&self, index: usize) -> (usize, usize) {
+        let key = self.key(index);
+        if is_below(key) { (labels(key) + 1, key.len() + 1) } else { (labels(key), key.len()) }
+    }
+
+    pub(super) fn literal(&self, index: usize) -> Option<Host> {
+        let key = self.key(index);
+        (!is_below(key)).then(|| Host::Name(name(key)))
+    }
+}
+
+impl PartialEq for Table {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self, other) || self.ends == other.ends && self.keys == other.keys
+    }
+}
+
+impl Eq for Table {}
+
+impl PartialOrd for Table {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Table {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        if std::ptr::eq(self, other) {
+            return std::cmp::Ordering::Equal;
+        }
+        self.ends.cmp(&other.ends).then_with(|| self.keys.cmp(&other.keys))
+    }
+}
+
+impl Hash for Table {
+    /// Of a part: equality looks at all of it.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.ends.len().hash(state);
+        self.keys[..self.keys.len().min(64)].hash(state);
+    }
+}
+
+impl std::fmt::Debug for Table {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.patterns().take(8).map(|pattern| pattern.to_string())).finish()?;
+        write!(f, " of {}", self.len())
+    }
+}
+
+/// Entries and their lines, and the file.
+type Plain = (String, Vec<(bool, String, u32)>);
+
+impl serde::Serialize for Table {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let entry = |index: usize| {
+            let key = self.key(index);
+            (is_below(key), name(key).0, self.lines[index])
+        };
+        let plain: Plain = (self.file.to_string(), (0..self.len()).map(entry).collect());
+        plain.serialize(serializer)
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Table {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let (file, entries) = Plain::deserialize(deserializer)?;
+        let mut builder = Builder::default();
+        for (below, name, line) in entries {
+            let name = Name::parse(&name).map_err(serde::de::Error::custom)?;
+            builder.push(below, &name, line).map_err(serde::de::Error::custom)?;
+        }
+        Ok(builder.finish(file.into()))
+    }
+}
