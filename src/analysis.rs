@@ -5,6 +5,7 @@
 //! segment, see `sets::many`; addresses, ports and protocols are cut into the pieces that rules tell apart. A budget counts
 //! steps; past it nothing is claimed.
 
+mod alone;
 mod condense;
 mod layer;
 mod objects;
@@ -20,6 +21,7 @@ use layer::Layer;
 use std::cell::OnceCell;
 
 pub use crate::sets::many::{Budget, Exhausted};
+pub use alone::{Alone, alone};
 pub use condense::condensed;
 pub use objects::Cause;
 pub use worth::Worth;

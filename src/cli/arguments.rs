@@ -53,7 +53,7 @@ pub enum Verb {
     Run(Run),
     /// Say what is wrong with policy files
     Check(Check),
-    /// Say what is decided about one access and why, or what a finding means
+    /// Say what decides one access and why, what a line is for, or what a finding means
     Explain(Explain),
     /// Say what one policy permits that another does not
     Diff(Diff),
@@ -189,10 +189,15 @@ pub struct Levels {
 }
 
 #[derive(Debug, Args)]
+#[command(override_usage = "\
+srt explain [OPTIONS] VERB TARGET
+       srt explain [OPTIONS] --rule LINE
+       srt explain CODE|MODULE")]
 #[command(after_help = "\
 Examples:
   srt explain --policy agent.policy read ~/.ssh/id_ed25519
   srt explain --policy agent.policy connect api.github.com:443
+  srt explain --policy agent.policy --rule 12    what line 12 is good for
   srt explain later-names                        the page of a finding
   srt explain std/secrets                        the text of a built-in module
 
@@ -204,9 +209,12 @@ pub struct Explain {
     /// For people or for programs
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub format: Format,
+    /// What the rules of a line decide alone, and what would change without them; for a line of another file FILE:LINE
+    #[arg(long, value_name = "LINE", conflicts_with = "subject")]
+    pub rule: Option<String>,
     /// read, write, exec, connect, listen, socket or env; or the code of a finding, or a module
-    #[arg(value_name = "VERB|CODE|MODULE")]
-    pub subject: String,
+    #[arg(value_name = "VERB|CODE|MODULE", required_unless_present = "rule")]
+    pub subject: Option<String>,
     /// A path, HOST[:PORT], ADDRESS[:PORT] or a variable's name
     pub target: Option<String>,
 }

@@ -12,6 +12,7 @@ use sandbox_runtime::ir::{Access, Policy, RuleId, decide, special};
 use sandbox_runtime::resolve::{Files, Options, resolve};
 use sandbox_runtime::source::Sources;
 use sandbox_runtime::vocabulary::{System, Verb};
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 /// Steps for one verb in one direction.
@@ -41,7 +42,7 @@ pub fn diff(diff: &Diff) -> u8 {
     }
     all.sort_by_key(|change| (change.direction, change.order));
     match diff.format {
-        DiffFormat::Human => output::print(&human(&all, &unknown)),
+        DiffFormat::Human => output::print(&human(&all, &unknown, ["old", "new"])),
         DiffFormat::Markdown => output::print(&markdown(&all, &unknown, diff)),
         DiffFormat::Json => output::print_json(&json(&all, &unknown)),
     }
@@ -56,12 +57,12 @@ pub fn diff(diff: &Diff) -> u8 {
 }
 
 /// One of the two policies, with the text it came from.
-struct Side {
-    sources: Sources,
-    policy: Policy,
+pub struct Side<'a> {
+    pub sources: Cow<'a, Sources>,
+    pub policy: Cow<'a, Policy>,
 }
 
-impl Side {
+impl Side<'_> {
     /// Reads and resolves it; what keeps it from that has been said, and the status says of what kind it is.
     fn read(argument: &str, diff: &Diff, system: System) -> Result<Self, u8> {
         let (place, path) = revision::named(argument);
@@ -78,7 +79,7 @@ impl Side {
         let options = Options { system, defines: diff.defines.iter().cloned().collect() };
         let (policy, said) = resolve(&[given], &mut sources, &place, &options);
         match policy.filter(|_| !any_error(&said)) {
-            Some(policy) => Ok(Self { sources, policy }),
+            Some(policy) => Ok(Self { sources: Cow::Owned(sources), policy: Cow::Owned(policy) }),
             None => {
                 output::print_diagnostics(&said, &sources, Level::Error);
                 Err(status::FINDINGS)
@@ -99,16 +100,17 @@ impl Side {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Direction {
+pub enum Direction {
     /// The new policy permits it, and the old one did not.
     Widened,
     Narrowed,
 }
 
 /// One difference.
-struct Change {
+pub struct Change {
     direction: Direction,
-    systems: Vec<System>,
+    /// Where it is one; none where only one was asked about.
+    pub systems: Vec<System>,
     /// Where it stands among those of its direction.
     order: usize,
     verb: String,
@@ -125,7 +127,8 @@ impl Change {
     }
 }
 
-fn compare(old: &Side, new: &Side, system: System, unknown: &mut Vec<(System, Verb)>) -> Vec<Change> {
+/// Every difference on one system; and the verbs of which it is not known.
+pub fn compare(old: &Side<'_>, new: &Side<'_>, system: System, unknown: &mut Vec<(System, Verb)>) -> Vec<Change> {
     let (before, after) = (Study::new(&old.policy), Study::new(&new.policy));
     let mut all = Vec::new();
     for (order, verb) in Verb::ALL.iter().enumerate() {
@@ -166,7 +169,7 @@ fn compare(old: &Side, new: &Side, system: System, unknown: &mut Vec<(System, Ve
 }
 
 /// The object, and for a name the address where it matters which.
-fn witness(access: &Access) -> String {
+pub fn witness(access: &Access) -> String {
     match access {
         Access::Connect { name: Some(_), address, .. } if *address != special::NOMINAL => {
             format!("{} at {address}", access.words().1)
@@ -176,17 +179,17 @@ fn witness(access: &Access) -> String {
 }
 
 /// A rule's target as it is written.
-fn target(side: &Side, id: RuleId) -> String {
+fn target(side: &Side<'_>, id: RuleId) -> String {
     let rule = side.policy.rule(id);
     let words = rule::words(rule, &side.sources);
     words.splitn(3, ' ').nth(2).map_or(words.clone(), str::to_owned)
 }
 
 /// Limits and variables that are set: no accesses, and different all the same.
-fn beside(old: &Side, new: &Side, system: System) -> Vec<Change> {
+fn beside(old: &Side<'_>, new: &Side<'_>, system: System) -> Vec<Change> {
     let mut all = Vec::new();
     let order = Verb::ALL.len();
-    let place = |side: &Side, span| side.sources.location(span).to_string();
+    let place = |side: &Side<'_>, span| side.sources.location(span).to_string();
     let mut add = |direction, verb: &str, set: String, witness: String, old, new| {
         all.push(Change { direction, systems: vec![system], order, verb: verb.to_owned(), set, witness, old, new });
     };
@@ -240,9 +243,9 @@ fn beside(old: &Side, new: &Side, system: System) -> Vec<Change> {
     all
 }
 
-/// The systems on which a difference is one, if not on all.
+/// The systems on which a difference is one, if not on all of those asked about.
 fn only(change: &Change) -> String {
-    if change.systems.len() == System::ALL.len() {
+    if change.systems.is_empty() || change.systems.len() == System::ALL.len() {
         return String::new();
     }
     let names: Vec<_> = change.systems.iter().map(ToString::to_string).collect();
@@ -263,7 +266,8 @@ fn by_direction(all: &[Change]) -> impl Iterator<Item = (Direction, Vec<&Change>
         .filter(|(_, changes)| !changes.is_empty())
 }
 
-fn human(all: &[Change], unknown: &[(System, Verb)]) -> String {
+/// For people; the two policies are called by the names given.
+pub fn human(all: &[Change], unknown: &[(System, Verb)], names: [&str; 2]) -> String {
     let mut text = String::new();
     // Writing into a string does not fail.
     for (direction, changes) in by_direction(all) {
@@ -271,7 +275,7 @@ fn human(all: &[Change], unknown: &[(System, Verb)]) -> String {
         for change in changes {
             let _ = writeln!(text, "  {} {}{}", change.verb, change.set, only(change));
             let _ = writeln!(text, "      for example {}", change.witness);
-            for (side, lines) in [("old", &change.old), ("new", &change.new)] {
+            for (side, lines) in names.into_iter().zip([&change.old, &change.new]) {
                 for line in lines {
                     let _ = writeln!(text, "      {side}: {line}");
                 }
@@ -317,7 +321,8 @@ fn markdown(all: &[Change], unknown: &[(System, Verb)], diff: &Diff) -> String {
     text
 }
 
-fn json(all: &[Change], unknown: &[(System, Verb)]) -> serde_json::Value {
+/// For programs.
+pub fn json(all: &[Change], unknown: &[(System, Verb)]) -> serde_json::Value {
     let those = |direction| -> Vec<serde_json::Value> {
         let those = all.iter().filter(|change| change.direction == direction);
         let one = |change: &Change| {

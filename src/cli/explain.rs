@@ -1,5 +1,7 @@
-//! `srt explain`: what is decided about one access, by which lines, and what to write to have it otherwise; or the page
-//! of a diagnostic.
+//! `srt explain`: what is decided about one access, by which lines, and what to write to have it otherwise; what a line is
+//! good for; or the page of a diagnostic.
+
+mod line;
 
 use super::arguments::{Explain, Format, PolicyChoice};
 use super::load::{self, Loaded};
@@ -17,22 +19,29 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 pub fn explain(explain: &Explain) -> u8 {
-    let outcome = match (Verb::from_word(&explain.subject), &explain.target) {
-        (Some(verb), Some(target)) => access(explain, verb, target),
-        (Some(verb), None) => {
-            Err(format!("`explain {verb}` needs {}, as in `srt explain {verb} …`", verb.kind().expected()))
-        }
-        (None, None) => page(&explain.subject, explain.format),
-        (None, Some(_)) => {
-            let near = nearest(&explain.subject, Verb::ALL.iter().map(|verb| verb.word()));
-            let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-            Err(format!("`{}` is not a verb{hint}", explain.subject))
-        }
+    let outcome = match (&explain.rule, &explain.subject) {
+        (Some(place), _) => line::line(explain, place),
+        (None, subject) => about(explain, subject.as_deref().unwrap_or_default()),
     };
     outcome.unwrap_or_else(|message| {
         output::complain(message);
         status::USAGE
     })
+}
+
+fn about(explain: &Explain, subject: &str) -> Result<u8, String> {
+    match (Verb::from_word(subject), &explain.target) {
+        (Some(verb), Some(target)) => access(explain, verb, target),
+        (Some(verb), None) => {
+            Err(format!("`explain {verb}` needs {}, as in `srt explain {verb} …`", verb.kind().expected()))
+        }
+        (None, None) => page(subject, explain.format),
+        (None, Some(_)) => {
+            let near = nearest(subject, Verb::ALL.iter().map(|verb| verb.word()));
+            let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+            Err(format!("`{subject}` is not a verb{hint}"))
+        }
+    }
 }
 
 /// The page of a diagnostic.

@@ -2,14 +2,15 @@
 
 use super::facts::Facts;
 use crate::sets::{
-    host::Absent,
+    address::AddressSet,
+    host::{Absent, HostSet},
     name::NameSet,
     path::PathSet,
     peer::{Endpoint, PeerSet},
 };
 use crate::source::Span;
 use crate::vocabulary::{Effect, LimitKind, System, Verb};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// The index of a rule in [`Policy::rules`].
@@ -60,11 +61,36 @@ impl Policy {
             absent: None,
         }
     }
+
+    /// The same policy in which some rules are about nothing, and so decide nothing. They keep their places: every id means
+    /// what it meant.
+    #[must_use]
+    pub fn without(&self, rules: &BTreeSet<RuleId>) -> Self {
+        let mut policy = self.clone();
+        let mut spans = BTreeSet::new();
+        for (rule, _) in policy.rules.iter_mut().zip((0..).map(RuleId)).filter(|(_, id)| rules.contains(id)) {
+            rule.subject = rule.subject.emptied();
+            spans.insert(rule.span);
+        }
+        let facts = &mut policy.facts;
+        facts.elsewhere.retain(|(rule, _)| !rules.contains(rule));
+        facts.expansions.retain(|(rule, _)| !rules.contains(rule));
+        facts.through.retain(|(_, span)| !spans.contains(span));
+        policy
+    }
 }
 
 /// A policy without variables, and the facts of the machine it is bound to. Only `bind` makes one.
 #[derive(Debug, Clone)]
 pub struct BoundPolicy(pub(crate) Policy);
+
+impl BoundPolicy {
+    /// As [`Policy::without`].
+    #[must_use]
+    pub fn without(&self, rules: &BTreeSet<RuleId>) -> Self {
+        Self(self.0.without(rules))
+    }
+}
 
 impl std::ops::Deref for BoundPolicy {
     type Target = Policy;
@@ -112,6 +138,21 @@ pub enum Subject {
 }
 
 impl Subject {
+    /// The set of the same kind with nothing in it.
+    fn emptied(&self) -> Self {
+        match self {
+            Subject::Paths(_) => Subject::Paths(PathSet::default()),
+            Subject::Names(_) => Subject::Names(NameSet::default()),
+            Subject::Peers(set) => {
+                let endpoint = match set.endpoint {
+                    Endpoint::Hosts(_) => Endpoint::Hosts(HostSet::default()),
+                    Endpoint::Addresses(_) => Endpoint::Addresses(AddressSet::default()),
+                };
+                Subject::Peers(PeerSet { endpoint, ..set.clone() })
+            }
+        }
+    }
+
     /// Whether an `except` takes something out of it.
     pub fn has_exceptions(&self) -> bool {
         match self {

@@ -1,5 +1,6 @@
 //! Questions about whole policies: by hand here, against a brute force in `generated`.
 
+mod alone;
 pub mod generated;
 
 use sandbox_runtime::analysis::{self, Answer, Budget};

@@ -168,6 +168,49 @@ fn explain_names_the_lines() {
 }
 
 #[test]
+fn explain_says_what_a_line_is_good_for() {
+    let scene = scene().file(
+        "lines.policy",
+        "\
+srt 1
+default read deny
+allow read, write $WORKSPACE
+deny read [
+  $WORKSPACE/private,
+  $WORKSPACE/keys,
+] because \"nobody's business\"
+allow read $WORKSPACE/private/{notes,todo}
+deny read $WORKSPACE/keys/old
+allow read $WORKSPACE/src
+forbid read $WORKSPACE/keep
+allow read $WORKSPACE/keep/it
+allow connect 10.0.0.0/8:5432
+on linux {
+  deny connect 10.1.0.0/16:*
+}
+expect deny read $WORKSPACE/keys/old/one
+expect allow read $WORKSPACE/private/notes
+",
+    );
+    let lines = ["3", "4", "6", "8", "9", "10", "../lines.policy:11", "12", "13", "14", "15"];
+    let mut calls: Vec<_> =
+        lines.iter().map(|line| vec!["explain", "--policy", "../lines.policy", "--rule", line]).collect();
+    for line in ["2", "99", "0", "x", "../agent.policy:5"] {
+        calls.push(vec!["explain", "--policy", "../lines.policy", "--rule", line]);
+    }
+    calls.extend([
+        vec!["explain", "--policy", "../lines.policy", "--policy", "../small.policy", "--rule", "3"],
+        vec!["explain", "--policy", "../lines.policy", "--policy", "../small.policy", "--rule", "../small.policy:3"],
+        vec!["explain", "--policy", "../wrong.policy", "--rule", "3"],
+        vec!["explain", "--policy", "../lines.policy", "--rule", "3", "read", "."],
+        vec!["explain", "--policy", "../lines.policy"],
+        vec!["explain", "--policy", "../lines.policy", "--format", "json", "--rule", "9"],
+    ]);
+    let calls: Vec<&[&str]> = calls.iter().map(Vec::as_slice).collect();
+    snapshot("explain-line", &scene, &calls);
+}
+
+#[test]
 fn fmt_has_one_layout() {
     let scene = scene();
     snapshot(
@@ -285,13 +328,26 @@ fn json_has_the_shapes_that_the_book_describes() {
     let explain = json(&["explain", "--policy", "../agent.policy", "--format", "json", "read", "private/diary"]);
     assert_eq!(keys(&explain), ["allowed", "decisive", "matching", "object", "raises", "suggestion", "verb", "why"]);
     assert_eq!(keys(&explain["decisive"][0]), ["because", "effect", "file", "line", "text"]);
+    let line = json(&["explain", "--policy", "../agent.policy", "--format", "json", "--rule", "8"]);
+    assert_eq!(keys(&line), ["findings", "rules", "without"]);
+    assert_eq!(keys(&line["rules"][0]), ["alone", "instead", "rule", "witness"]);
     let page = json(&["explain", "--format", "json", "later-names"]);
     assert_eq!(keys(&page), ["code", "level", "page"]);
     let doctor = json(&["doctor", "--format", "json"]);
     assert_eq!(keys(&doctor[0]), ["costs", "found", "mend", "name", "ok", "required"]);
     // The book names each of these.
     let book = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("book/src/json.md")).unwrap();
-    for value in [&check[0], finding, &finding["labels"][0], &explain, &explain["decisive"][0], &page, &doctor[0]] {
+    for value in [
+        &check[0],
+        finding,
+        &finding["labels"][0],
+        &explain,
+        &explain["decisive"][0],
+        &line,
+        &line["rules"][0],
+        &page,
+        &doctor[0],
+    ] {
         for key in keys(value) {
             assert!(book.contains(&format!("`{key}`")), "the book does not name `{key}`");
         }
