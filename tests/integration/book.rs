@@ -36,7 +36,8 @@ fn page(code: &Code) -> String {
         if line.starts_with('#') && !inside {
             text.push('\n');
         }
-        if line.starts_with("# ") {
+        // In a block it starts a comment.
+        if line.starts_with("# ") && !inside {
             let _ = writeln!(text, "Level: {}.\n", level(code));
         }
     }
