@@ -25,3 +25,15 @@ pub fn read(path: &Path) -> io::Result<Text> {
     let path = path.to_str().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "its name is not UTF-8"))?;
     Disk.read(path)
 }
+
+/// Whether there is anything by that name. A link that leads nowhere is a file that cannot be read: it is not as if there were
+/// none.
+pub fn is_there(path: &Path) -> std::io::Result<bool> {
+    match std::fs::symlink_metadata(path) {
+        Ok(_) => Ok(true),
+        Err(error) if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => {
+            Ok(false)
+        }
+        Err(error) => Err(error),
+    }
+}

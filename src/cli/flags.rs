@@ -2,6 +2,7 @@
 //! way as a file and is shown under the flag's own spelling.
 
 use super::arguments::PolicyChoice;
+use super::files;
 use std::path::{Path, PathBuf};
 
 /// What holds beside the flags where they alone make the policy. npm and its kin keep their caches in the home, which is
@@ -83,7 +84,7 @@ pub fn ceilings(files: &[PathBuf], machine: bool) -> Result<Vec<FlagText>, Strin
         ceilings.push(ceiling(text));
     }
     if machine {
-        match Path::new(MACHINE).try_exists() {
+        match files::is_there(Path::new(MACHINE)) {
             Ok(true) => ceilings.push(ceiling(MACHINE)),
             Ok(false) => {}
             // Not knowing is not the same as absence.

@@ -167,7 +167,7 @@ fn given(choice: &PolicyChoice, directory: &Path, sources: &mut Sources) -> Resu
 /// The user's own default, else the embedded one.
 fn default_policy(sources: &mut Sources) -> Result<SourceId, String> {
     if let Some(path) = user_default() {
-        match path.try_exists() {
+        match files::is_there(&path) {
             Ok(true) => return add(&path, sources),
             Ok(false) => {}
             // Not knowing is not the same as absence: the user's policy may be stricter than ours.

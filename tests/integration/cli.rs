@@ -353,3 +353,11 @@ fn json_has_the_shapes_that_the_book_describes() {
         }
     }
 }
+
+#[test]
+fn a_default_that_leads_nowhere_is_not_none() {
+    let scene = scene().folder(".config/srt");
+    std::os::unix::fs::symlink("nowhere", scene.home().join(".config/srt/default.policy")).unwrap();
+    let ended = output(&mut scene.srt(["explain", "read", "x"]));
+    assert!(ended.code == 2 && ended.stderr.contains("srt/default.policy"), "{ended:?}");
+}
