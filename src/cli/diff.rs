@@ -298,8 +298,11 @@ fn markdown(all: &[Change], unknown: &[(System, Verb)], diff: &Diff) -> String {
         let _ = writeln!(text, "**{}**\n\n| verb | set | for example | rules |\n|---|---|---|---|", title(direction));
         for change in changes {
             let sides = [("old", &change.old), ("new", &change.new)];
-            let rules = sides.iter().flat_map(|(side, lines)| lines.iter().map(move |line| (side, line)));
-            let rules: Vec<_> = rules.map(|(side, line)| format!("{side}: {}", cell(line))).collect();
+            let rules = sides.iter().flat_map(|(side, lines)| match lines.as_slice() {
+                [] => vec![format!("{side}: by default")],
+                lines => lines.iter().map(|line| format!("{side}: {}", cell(line))).collect(),
+            });
+            let rules: Vec<_> = rules.collect();
             let _ = writeln!(
                 text,
                 "| {}{} | {} | {} | {} |",
@@ -307,7 +310,7 @@ fn markdown(all: &[Change], unknown: &[(System, Verb)], diff: &Diff) -> String {
                 only(change),
                 cell(&change.set),
                 cell(&change.witness),
-                if rules.is_empty() { "by default".to_owned() } else { rules.join("<br>") }
+                rules.join("<br>")
             );
         }
         text.push('\n');

@@ -44,6 +44,7 @@ fn meanings_are_compared_and_not_texts() {
     assert_eq!(lines(&value["denied"]), ["read $WORKSPACE: $WORKSPACE", "exec $WORKSPACE: $WORKSPACE"]);
     let text = output(&mut scene.srt(&["diff", "--format", "markdown", "../old.policy", "../new.policy"])).stdout;
     assert!(text.contains("**newly permitted**") && text.contains("| connect | `10.0.0.7:5432` |"), "{text}");
+    assert!(text.contains("| old: by default<br>new: `allow connect 10.0.0.7:5432"), "{text}");
 }
 
 #[test]
