@@ -91,14 +91,14 @@ crate::codes! {
     /// ```policy
     /// srt 1
     /// default read deny
-    /// allow write $WORKSPCE
+    /// allow read $WORKSPCE
     /// ```
     ///
     /// ## Use instead
     /// ```policy
     /// srt 1
     /// default read deny
-    /// allow write $WORKSPACE
+    /// allow read $WORKSPACE
     /// ```
     pub UNKNOWN_VARIABLE = "unknown-variable", Error;
 
@@ -202,14 +202,14 @@ crate::codes! {
     /// ## Example
     /// ```policy
     /// srt 1
-    /// allow write $WORKSPACE
+    /// allow read $WORKSPACE
     /// ```
     ///
     /// ## Use instead
     /// ```policy
     /// srt 1
     /// default read deny
-    /// allow write $WORKSPACE
+    /// allow read $WORKSPACE
     /// ```
     pub MISSING_DEFAULT = "missing-default", Error;
 
