@@ -40,9 +40,12 @@ pub fn alone(policy: &Policy, without: &Policy, rules: &BTreeSet<RuleId>, budget
         }
     }
     let look = |permitted: bool, budget: &mut Budget| {
-        let one = |subject: &Subject, budget: &mut Budget| match permitted {
-            true => with.whole().permitted(first.verb, subject, budget),
-            false => with.whole().denied(first.verb, subject, budget),
+        let one = |subject: &Subject, budget: &mut Budget| {
+            if permitted {
+                with.whole().permitted(first.verb, subject, budget)
+            } else {
+                with.whole().denied(first.verb, subject, budget)
+            }
         };
         let found = rules.iter().map(|id| one(&policy.rule(*id).subject, budget));
         // Whatever is known is better than that something is not.
