@@ -2,6 +2,7 @@
 
 mod alone;
 pub mod generated;
+mod oracle;
 
 use sandbox_runtime::analysis::{self, Answer, Budget};
 use sandbox_runtime::diagnostic::any_error;

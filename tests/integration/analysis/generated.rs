@@ -115,7 +115,7 @@ fn judge(
 }
 
 /// Segments, or labels; one for what has none.
-fn size(access: &Access) -> usize {
+pub fn size(access: &Access) -> usize {
     match access {
         Access::Read(path) | Access::Write(path) | Access::Exec(path) | Access::Socket(path) => {
             path.segments.len() + usize::from(path.start != sandbox_runtime::sets::path::Start::Root)
@@ -125,7 +125,7 @@ fn size(access: &Access) -> usize {
     }
 }
 
-fn is_in(access: &Access, subject: &Subject) -> bool {
+pub fn is_in(access: &Access, subject: &Subject) -> bool {
     match (access, subject) {
         (Access::Read(path) | Access::Write(path) | Access::Exec(path), Subject::Paths(set)) => set.contains(path),
         (Access::Env(name), Subject::Names(set)) => set.contains(name),
