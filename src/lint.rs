@@ -31,6 +31,7 @@ mod write_and_run;
 use crate::analysis::{Study, condensed};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::ir::{Origin, Policy, Rule};
+use crate::sets::host::Table;
 use crate::vocabulary::System;
 use std::collections::HashSet;
 
@@ -135,6 +136,9 @@ fn precedence(study: &Study<'_>) -> Vec<Diagnostic> {
 
 /// The obligations of a policy that are not met, or not known to be. Variables need no value: each is a place apart then.
 pub fn proofs(policy: &Policy) -> Vec<Diagnostic> {
+    if policy.expects.is_empty() && policy.withins.is_empty() {
+        return Vec::new();
+    }
     let short = condensed(&[policy]).and_then(|mut short| short.pop());
     proofs_of(&Study::new(short.as_ref().unwrap_or(policy)))
 }
@@ -149,6 +153,15 @@ fn proofs_of(study: &Study<'_>) -> Vec<Diagnostic> {
 fn once_each(found: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let mut seen = HashSet::new();
     found.into_iter().filter(|said| said.span().is_none_or(|span| seen.insert((said.code.name, span)))).collect()
+}
+
+/// ` (and 812 more lines of ads.txt)`: what is said of one entry of a list holds for more.
+fn more_lines(table: &Table, more: usize) -> String {
+    match more {
+        0 => String::new(),
+        1 => format!(" (and 1 more line of `{}`)", table.file()),
+        _ => format!(" (and {more} more lines of `{}`)", table.file()),
+    }
 }
 
 /// Whether a rule is one of those that are looked at: no embedded module's.

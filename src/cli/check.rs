@@ -112,7 +112,8 @@ fn file(check: &Check, path: &Path) -> Result<(Vec<Diagnostic>, Sources), String
         if any_error(&loaded.diagnostics) {
             return Ok((loaded.diagnostics, loaded.sources));
         }
-        others.extend(loaded.policy.map(|policy| (*system, elsewhere(&policy), loaded.sources)));
+        // Its lists are the same for each system, and are read once as long as one is there.
+        others.extend(loaded.policy.map(|policy| (*system, elsewhere(&policy), loaded.sources, policy)));
     }
     let loaded = resolved(check, path, here)?;
     let bound = if check.host {
@@ -130,7 +131,7 @@ fn file(check: &Check, path: &Path) -> Result<(Vec<Diagnostic>, Sources), String
     if let Some(policy) = bound.policy.filter(|_| !any_error(&said)) {
         let compiled = compile(&policy, &Needs::default());
         said.extend(compiled.diagnostics);
-        for (system, (more, used), from) in others {
+        for (system, (more, used), from, _) in others {
             accepted.extend(used.into_iter().map(|span| moved(span, &from, &mut sources)));
             for mut one in more {
                 for label in &mut one.labels {

@@ -6,7 +6,7 @@
 use super::arguments::{Diff, DiffFormat, FailOn};
 use super::revision::{self, Place};
 use super::{output, rule, status};
-use sandbox_runtime::analysis::{Budget, Cause, Study, changes};
+use sandbox_runtime::analysis::{Budget, Cause, Study, changes, condensed};
 use sandbox_runtime::diagnostic::{Level, any_error};
 use sandbox_runtime::ir::{Access, Policy, RuleId, decide, special};
 use sandbox_runtime::resolve::{Files, Options, resolve};
@@ -90,7 +90,10 @@ impl Side<'_> {
     /// The rules that decide an access, as text and place.
     fn deciding(&self, access: &Access) -> Vec<String> {
         let ids = decide(&self.policy, access).decisive;
-        ids.into_iter().take(2).map(|id| self.line(id)).collect()
+        ids.into_iter()
+            .take(2)
+            .map(|id| format!("{}{}", self.line(id), rule::entry(self.policy.rule(id), access)))
+            .collect()
     }
 
     fn line(&self, id: RuleId) -> String {
@@ -129,7 +132,11 @@ impl Change {
 
 /// Every difference on one system; and the verbs of which it is not known.
 pub fn compare(old: &Side<'_>, new: &Side<'_>, system: System, unknown: &mut Vec<(System, Verb)>) -> Vec<Change> {
-    let (before, after) = (Study::new(&old.policy), Study::new(&new.policy));
+    let short = condensed(&[&old.policy, &new.policy]);
+    let (before, after) = match short.as_deref() {
+        Some([before, after]) => (Study::new(before), Study::new(after)),
+        _ => (Study::new(&old.policy), Study::new(&new.policy)),
+    };
     let mut all = Vec::new();
     for (order, verb) in Verb::ALL.iter().enumerate() {
         for direction in [Direction::Widened, Direction::Narrowed] {

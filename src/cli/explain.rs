@@ -243,7 +243,8 @@ impl Answer<'_> {
     }
 
     fn line(&self, id: RuleId) -> String {
-        rule::words(self.policy.rule(id), self.sources)
+        let rule = self.policy.rule(id);
+        format!("{}{}", rule::words(rule, self.sources), rule::entry(rule, self.access))
     }
 
     fn others(&self) -> impl Iterator<Item = RuleId> {

@@ -3,7 +3,7 @@
 use super::facts::Facts;
 use crate::sets::{
     address::AddressSet,
-    host::{Absent, HostSet},
+    host::{Absent, HostSet, Name},
     name::NameSet,
     path::PathSet,
     peer::{Endpoint, PeerSet},
@@ -150,6 +150,14 @@ impl Subject {
                 };
                 Subject::Peers(PeerSet { endpoint, ..set.clone() })
             }
+        }
+    }
+
+    /// The file and the line of the entry by which a list in a file makes it hold a connection.
+    pub fn listed(&self, name: &Name) -> Option<(&str, u32)> {
+        match self {
+            Subject::Peers(PeerSet { endpoint: Endpoint::Hosts(hosts), .. }) => hosts.listed(name),
+            _ => None,
         }
     }
 

@@ -144,7 +144,7 @@ fn peers(policy: &Policy, rule: &Rule, set: &PeerSet) -> Option<Broad> {
     let (hosts, witness) = match &set.endpoint {
         Endpoint::Hosts(hosts) => {
             let (what, pattern) = host(hosts);
-            let one = HostSet { include: vec![pattern?.clone()], exclude: hosts.exclude.clone() };
+            let one = HostSet { include: vec![pattern?], exclude: hosts.exclude.clone() };
             (what, Peer::Name(one))
         }
         Endpoint::Addresses(addresses) => {
@@ -180,11 +180,18 @@ enum Peer {
 }
 
 /// What is broad about a set of names, if anything, and the pattern of it that is, or any.
-fn host(hosts: &HostSet) -> (Option<String>, Option<&Pattern>) {
-    let broad = hosts.include.iter().find_map(|pattern| Some((suffix::open(pattern)?, pattern)));
+fn host(hosts: &HostSet) -> (Option<String>, Option<Pattern>) {
+    let broad = hosts.include.iter().find_map(|pattern| match pattern {
+        Pattern::Table(table) => {
+            let mut broad = table.wildcards().filter_map(|entry| Some((suffix::open(&entry)?, entry)));
+            let (what, entry) = broad.next()?;
+            Some((format!("{what}{}", super::more_lines(table, broad.count())), entry))
+        }
+        _ => Some((suffix::open(pattern)?, pattern.clone())),
+    });
     match broad {
         Some((what, pattern)) => (Some(what), Some(pattern)),
-        None => (None, hosts.include.first()),
+        None => (None, hosts.include.first().cloned()),
     }
 }
 

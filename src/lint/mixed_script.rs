@@ -77,12 +77,14 @@ pub fn check(policy: &Policy) -> Vec<Diagnostic> {
     for rule in policy.rules.iter().filter(|rule| rule.effect == Effect::Allow && is_given(rule)) {
         let Subject::Peers(peers) = &rule.subject else { continue };
         let Endpoint::Hosts(hosts) = &peers.endpoint else { continue };
-        let labels = hosts.include.iter().flat_map(|pattern| match pattern {
-            Pattern::Labels { labels, .. } => labels.as_slice(),
-            _ => &[],
-        });
-        let mut literal = labels.filter_map(|label| if let Label::Literal(label) = label { Some(label) } else { None });
-        let Some((label, why)) = literal.find_map(|label| Some((label, deceives(&readable(label)?)?))) else {
+        let Some((label, why)) = hosts.include.iter().find_map(|pattern| match pattern {
+            Pattern::Table(table) => {
+                let mut deceiving = table.international().filter_map(|entry| deceiving(&entry));
+                let (label, why) = deceiving.next()?;
+                Some((label, format!("{why}{}", super::more_lines(table, deceiving.count()))))
+            }
+            _ => deceiving(pattern),
+        }) else {
             continue;
         };
         let message = format!("`{label}` {why}");
@@ -92,6 +94,15 @@ pub fn check(policy: &Policy) -> Vec<Diagnostic> {
         );
     }
     found
+}
+
+/// A label that may be taken for another one, and why.
+fn deceiving(pattern: &Pattern) -> Option<(String, String)> {
+    let Pattern::Labels { labels, .. } = pattern else { return None };
+    labels.iter().find_map(|label| {
+        let Label::Literal(label) = label else { return None };
+        Some((label.clone(), deceives(&readable(label)?)?))
+    })
 }
 
 /// Why a label may be taken for another one.

@@ -70,7 +70,15 @@ impl Refused {
             address: self.name.as_ref().and(self.address).map(|address| address.to_string()),
             outcome: Outcome::Refused,
             why: Some(self.verdict.why),
-            rule: rule.map(|id| (rules.texts)(id)),
+            rule: rule.map(|id| {
+                let mut text = (rules.texts)(id);
+                let listed = self.name.as_ref().and_then(|name| rules.policy.rule(id).subject.listed(name));
+                if let Some((file, line)) = listed {
+                    // Writing into a string does not fail.
+                    let _ = write!(text.text, " ({file}:{line})");
+                }
+                text
+            }),
             because,
             remedy,
         }

@@ -1,7 +1,8 @@
 //! What a policy costs before anything runs: each stage for a policy of 200 rules and for the embedded default, on a
 //! machine described in a string, so that no disk is in it; and a single decision.
 //!
-//! Budgets: `two_hundred_rules::all` 5 ms; `decision::ten_rules` 1 µs.
+//! Budgets: `two_hundred_rules::all` 5 ms; `decision::ten_rules` 1 µs;
+//! `decision::million_hosts` 1 ms for its thousand decisions.
 
 #![allow(clippy::unwrap_used, clippy::wildcard_imports)]
 
@@ -11,7 +12,9 @@ use sandbox_runtime::bind::bind;
 use sandbox_runtime::host::{Listing, nominal};
 use sandbox_runtime::ir::{Access, BoundPolicy, Decider, Policy, decide};
 use sandbox_runtime::resolve::{Files, Options, STD, Text, resolve};
+use sandbox_runtime::sets::host::Name;
 use sandbox_runtime::sets::path::AbsPath;
+use sandbox_runtime::sets::peer::Protocol;
 use sandbox_runtime::source::Sources;
 use sandbox_runtime::vocabulary::System;
 use std::collections::BTreeMap;
@@ -41,6 +44,30 @@ fn rules(count: usize) -> String {
         };
     }
     text
+}
+
+/// One list, by whatever name.
+struct OneList(String);
+
+impl Files for OneList {
+    fn read(&self, _: &str) -> std::io::Result<Text> {
+        Ok(Text { text: self.0.clone(), writable_by_others: false })
+    }
+}
+
+/// Everything but a list of hosts.
+fn with_list(count: u32) -> Policy {
+    let mut list = "# a list\n".to_owned();
+    for number in 0..count {
+        let _ = writeln!(list, "ads{number}.tracker{}.example", number % 1000);
+    }
+    let mut sources = Sources::default();
+    let text = "srt 1\ndefault read deny\nlet ads = lines(\"ads.txt\")\nallow connect *\ndeny connect $ads\n";
+    let given = sources.add("bench.policy", text);
+    let options = Options { system: System::Linux, defines: BTreeMap::new() };
+    let (policy, diagnostics) = resolve(&[given], &mut sources, &OneList(list), &options);
+    assert!(diagnostics.is_empty(), "{diagnostics:?}");
+    policy.unwrap()
 }
 
 fn resolved(text: &str) -> Policy {
@@ -110,6 +137,25 @@ mod decision {
         let policy = bound(resolved(&rules(10)), &nominal());
         let access = access();
         bencher.bench(|| decide(black_box(&policy), black_box(&access)));
+    }
+
+    /// Names that are in a list of a million hosts and names that are not, a thousand of them.
+    #[divan::bench]
+    fn million_hosts(bencher: Bencher<'_, '_>) {
+        let policy = bound(with_list(1_000_000), &nominal());
+        let decider = Decider::new(&policy);
+        let connect = |number: u32| Access::Connect {
+            name: Some(Name::parse(&format!("ads{}.tracker{}.example", number * 977, number * 977 % 1000)).unwrap()),
+            address: "192.0.2.1".parse().unwrap(),
+            port: 443,
+            protocol: Protocol::Tcp,
+        };
+        let accesses: Vec<Access> = (0..1000).map(|number| connect(number * 2)).collect();
+        assert!(accesses.iter().any(|access| decider.decide(access).allowed));
+        assert!(accesses.iter().any(|access| !decider.decide(access).allowed));
+        bencher
+            .counter(divan::counter::ItemsCount::new(accesses.len()))
+            .bench_local(|| accesses.iter().filter(|access| decider.decide(black_box(access)).allowed).count());
     }
 
     /// One of many by the same policy.

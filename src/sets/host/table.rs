@@ -207,6 +207,17 @@ impl Table {
         (0..self.len()).map(|index| pattern(self.key(index)))
     }
 
+    /// The entries that are every name below one.
+    pub fn wildcards(&self) -> impl Iterator<Item = Pattern> + '_ {
+        (0..self.len()).map(|index| self.key(index)).filter(|key| is_below(key)).map(pattern)
+    }
+
+    /// The entries that are written in other letters than those of ASCII.
+    pub fn international(&self) -> impl Iterator<Item = Pattern> + '_ {
+        let foreign = |key: &&[u8]| shape(key).any(|label| label.starts_with(b"xn--"));
+        (0..self.len()).map(|index| self.key(index)).filter(foreign).map(pattern)
+    }
+
     /// The entries from an index on that have the same parent and as many bytes as the one at it would: what a search for
     /// short names meets next.
     pub(super) fn alike(&self, host: &Name) -> Option<Vec<usize>> {
