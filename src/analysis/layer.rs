@@ -119,8 +119,11 @@ fn opened(
 ) -> Vec<usize> {
     let space = Space { kind, variables: Vec::new(), absent: policy.absent.as_deref().into_iter().collect() };
     let member = many::shortest(&space, &[set], &[], None, &mut Budget::unlimited());
-    let Ok(Some(member)) = member else { return Vec::new() };
-    let mut opened = deny.containing(&member);
+    let mut opened = match member {
+        Ok(Some(member)) => deny.containing(&member),
+        // Empty but for places of variables that it does not name: inside whatever is not.
+        _ => (0..denies.len()).collect(),
+    };
     opened.retain(|d| {
         denies.get(*d).is_some_and(|deny| policy.rule(*deny).effect == Effect::Deny && more_specific(policy, id, *deny))
     });

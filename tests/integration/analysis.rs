@@ -84,6 +84,11 @@ fn what_holds_of_every_path() {
         ("default read deny\nallow read /a\ndeny read /a/*/b*\nexpect allow read /a", Some("read /a/x/b")),
         ("default read deny\nallow read, write /a\nforbid read /a/b\nexpect deny write /a/b", None),
         ("default read deny\nallow read, write /a\nforbid read /a/b\nexpect allow write /a", Some("write /a/b")),
+        // Without the place of a variable the allow is empty, and so inside the deny, which it opens there.
+        (
+            "default read deny\nallow read below / except /*\ndeny read below /\nexpect deny read $WORKSPACE",
+            Some("read $WORKSPACE"),
+        ),
         ("default read deny\nallow read /a\ndeny exec /a/b\nexpect allow exec /a", Some("exec /a/b")),
         ("default read deny\nallow read /a\nexpect deny exec /", Some("exec /a")),
         ("default read deny\nexpect deny exec /", None),
