@@ -44,7 +44,16 @@ pub fn compile(policy: &BoundPolicy, needs: &Needs) -> Compiled {
 /// What is said of a policy for a system that it is not bound on, accepted things left out; and the comments that accept
 /// something there.
 pub fn elsewhere(policy: &Policy) -> (Vec<Diagnostic>, Vec<Span>) {
-    let said = lint::elsewhere(policy, Wanted { errors_alone: false, shell_config });
+    accepting(policy, lint::elsewhere(policy, Wanted { errors_alone: false, shell_config }))
+}
+
+/// What is said of the places that the variables of a policy may have, accepted things left out; and the comments that accept
+/// something of it. The policy is not bound.
+pub fn placements(policy: &Policy) -> (Vec<Diagnostic>, Vec<Span>) {
+    accepting(policy, lint::placements(policy))
+}
+
+fn accepting(policy: &Policy, said: Vec<Diagnostic>) -> (Vec<Diagnostic>, Vec<Span>) {
     let (diagnostics, used) = lint::suppress(said, policy, lint::ESCAPES);
     let used = policy.suppressions.iter().zip(used).filter(|(_, used)| *used).map(|(suppression, _)| suppression.span);
     (diagnostics, used.collect())

@@ -13,6 +13,7 @@ mod mixed_script;
 mod name_collision;
 mod overlap;
 mod place;
+mod placement;
 mod policy_writable;
 mod redundant_rule;
 mod reopens;
@@ -35,6 +36,7 @@ use crate::sets::host::Table;
 use crate::vocabulary::System;
 use std::collections::HashSet;
 
+pub use placement::assumed_place;
 pub use suppression::{suppress, unused};
 pub use undecided::UNDECIDED;
 
@@ -49,6 +51,7 @@ pub static CODES: &[&[&Code]] = &[
     mixed_script::CODES,
     name_collision::CODES,
     overlap::CODES,
+    placement::CODES,
     policy_writable::CODES,
     redundant_rule::CODES,
     reopens::CODES,
@@ -101,6 +104,12 @@ pub fn elsewhere(policy: &Policy, wanted: Wanted) -> Vec<Diagnostic> {
     let mut said = proofs(&strict);
     said.extend(once_each(by_rule(policy, wanted)));
     said
+}
+
+/// The obligations that hold at the first place which a variable is assumed to have, and not at another one; of a policy
+/// that is not bound.
+pub fn placements(policy: &Policy) -> Vec<Diagnostic> {
+    placement::check(policy)
 }
 
 /// What is found in rules each by itself.

@@ -4,7 +4,7 @@ use super::arguments::{Check, Format};
 use super::nominal::Nominal;
 use super::{flags, load, output, status};
 use sandbox_runtime::backend::bubblewrap::{NOT_GRANTED, Needs};
-use sandbox_runtime::compile::{compile, elsewhere};
+use sandbox_runtime::compile::{compile, elsewhere, placements};
 use sandbox_runtime::diagnostic::{Diagnostic, Level, any_error};
 use sandbox_runtime::ir::Policy;
 use sandbox_runtime::lint::UNDECIDED;
@@ -116,21 +116,23 @@ fn file(check: &Check, path: &Path) -> Result<(Vec<Diagnostic>, Sources), String
         others.extend(loaded.policy.map(|policy| (*system, elsewhere(&policy), loaded.sources, policy)));
     }
     let loaded = resolved(check, path, here)?;
+    let mut accepted = Vec::new();
+    let mut placed = Vec::new();
     let bound = if check.host {
         let directory = std::env::current_dir().map_err(|error| format!("cannot tell where this is: {error}"))?;
         load::bind_to(loaded, &load::machine(check.workspace.as_deref(), &check.defines, &directory)?)
     } else {
-        match loaded.policy.as_ref().map(Nominal::of) {
-            Some(machine) => load::bind_to(loaded, &machine),
-            None => return Ok((loaded.diagnostics, loaded.sources)),
-        }
+        let Some(policy) = &loaded.policy else { return Ok((loaded.diagnostics, loaded.sources)) };
+        (placed, accepted) = placements(policy);
+        let machine = Nominal::of(policy);
+        load::bind_to(loaded, &machine)
     };
     let mut said = bound.diagnostics;
     let mut sources = bound.sources;
-    let mut accepted = Vec::new();
     if let Some(policy) = bound.policy.filter(|_| !any_error(&said)) {
         let compiled = compile(&policy, &Needs::default());
         said.extend(compiled.diagnostics);
+        said.extend(placed);
         for (system, (more, used), from, _) in others {
             accepted.extend(used.into_iter().map(|span| moved(span, &from, &mut sources)));
             for mut one in more {

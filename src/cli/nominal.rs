@@ -3,6 +3,7 @@
 
 use sandbox_runtime::host::{Host, Listing, nominal};
 use sandbox_runtime::ir::{MountFact, Node, Policy, Subject};
+use sandbox_runtime::lint::assumed_place;
 use sandbox_runtime::sets::path::{AbsPath, Start};
 use sandbox_runtime::sets::{host, peer::Endpoint};
 use std::collections::BTreeMap;
@@ -21,7 +22,13 @@ impl Nominal {
         let machine = nominal();
         let mut values = BTreeMap::new();
         for assume in policy.assumes.iter().filter(|assume| assume.inside) {
-            let place = assume.paths.shortest();
+            let place = assumed_place(policy, assume).map(|place| match &place.start {
+                Start::Variable(name) => machine
+                    .variable(name)
+                    .and_then(|value| AbsPath::parse(value).ok())
+                    .map_or(place.clone(), |above| above.join_all(&place.segments)),
+                _ => place,
+            });
             values.extend(place.map(|place| (assume.variable.clone(), place.to_string())));
         }
         let rules = policy.rules.iter().map(|rule| &rule.subject);

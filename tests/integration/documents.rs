@@ -3,7 +3,7 @@
 
 use sandbox_runtime::backend::bubblewrap::Needs;
 use sandbox_runtime::bind::bind;
-use sandbox_runtime::compile::{compile, elsewhere};
+use sandbox_runtime::compile::{compile, elsewhere, placements};
 use sandbox_runtime::diagnostic::{Diagnostic, Level, Style, any_error, render};
 use sandbox_runtime::host::nominal;
 use sandbox_runtime::resolve::{Files, Options, Text, resolve};
@@ -60,12 +60,14 @@ fn said(name: &str, text: &str, system: System, files: &dyn Files, setting: &Set
         said.extend(elsewhere(&policy).0);
         return (said, sources);
     }
+    let placed = placements(&policy).0;
     let (bound, more) = bind(policy, &nominal().with(&setting.listing).unwrap());
     said.extend(more);
     if let Some(policy) = bound.filter(|_| !any_error(&said)) {
         let compiled = compile(&policy, &Needs { nest: setting.nest, ..Needs::default() });
         said.extend(compiled.diagnostics);
         said.extend(compiled.unused);
+        said.extend(placed);
     }
     (said, sources)
 }

@@ -1,0 +1,264 @@
+//! Proofs that hold where a variable lies on the nominal machine, and not at every place that an `assume` permits it.
+//!
+//! Places are tried, not proved of: see the page. Only the policy without a machine is looked at; on one, each proof is made
+//! of the real places.
+
+use super::proofs;
+use super::undecided::undecided;
+use crate::codes;
+use crate::diagnostic::Diagnostic;
+use crate::ir::{Assume, Policy, Subject};
+use crate::sets::path::{AbsPath, PathSet, Pattern, Start};
+use crate::vocabulary::Reach;
+use std::collections::BTreeSet;
+
+codes! {
+    /// # `placement`
+    ///
+    /// ## What it says
+    /// An `expect` or `within` holds at one place that `assume $X inside …` permits a variable to lie, and does not at another
+    /// one. That place is shown with the access.
+    ///
+    /// ## Why
+    /// Without a machine a variable has no value, and a proof is made of the first place that is assumed. A deny is opened by
+    /// an allow inside it: where the variable lies inside the deny, a rule that is about the variable may open it.
+    ///
+    /// What is tried: for each variable that an `assume … inside` names, one variable at a time, the places among the assumed
+    /// ones that rules and expectations begin at, the folders above them, and a place below each. That is no proof that none
+    /// fails at others. A variable of which only `outside` is assumed, or nothing, is taken for a place apart from every
+    /// other, and none is tried for it; nor for `$TMP`, which always lies apart. `srt run` and `srt check --host` prove everything again with the real
+    /// values, and a proof that fails there runs nothing.
+    ///
+    /// ## Example
+    /// ```listing
+    /// v env.DATA=/srv/data
+    /// ```
+    /// ```policy
+    /// srt 1
+    /// default read deny
+    /// assume $env.DATA inside /srv
+    /// allow read $env.DATA
+    /// deny read /srv/keys
+    /// expect deny read /srv/keys
+    /// ```
+    ///
+    /// ## Use instead
+    /// ```listing
+    /// v env.DATA=/srv/data
+    /// ```
+    /// ```policy
+    /// srt 1
+    /// default read deny
+    /// assume $env.DATA inside /srv
+    /// assume $env.DATA outside /srv/keys
+    /// allow read $env.DATA
+    /// deny read /srv/keys
+    /// expect deny read /srv/keys
+    /// ```
+    pub PLACEMENT = "placement", Warning;
+}
+
+/// Places that are tried for a variable; past them nothing is claimed.
+const MOST: usize = 64;
+
+/// One finding for each obligation and variable; of a policy whose variables are unbound.
+pub fn check(policy: &Policy) -> Vec<Diagnostic> {
+    let mut said = Vec::new();
+    let mut variables = BTreeSet::new();
+    for assume in policy.assumes.iter().filter(|assume| assume.inside && assume.variable != "TMP") {
+        if variables.insert(&assume.variable) {
+            said.extend(one(policy, assume));
+        }
+    }
+    said
+}
+
+fn one(policy: &Policy, assume: &Assume) -> Vec<Diagnostic> {
+    let variable = &assume.variable;
+    if policy.expects.is_empty() && policy.withins.is_empty() || !uses(policy, variable) {
+        return Vec::new();
+    }
+    let mut said: Vec<Diagnostic> = Vec::new();
+    // What fails at the place that is taken without a machine is said as what it is.
+    let first = assumed_place(policy, assume);
+    let mut known: Vec<_> =
+        first.iter().flat_map(|place| proofs(&placed(policy, variable, place))).map(|failed| failed.span()).collect();
+    let places = places(policy, assume);
+    if places.len() > MOST {
+        let what = format!("whether the proofs hold wherever `${variable}` may lie");
+        return vec![undecided(&what, assume.span)];
+    }
+    for place in places {
+        for failed in proofs(&placed(policy, variable, &place)) {
+            let Some(span) = failed.span().filter(|span| !known.contains(&Some(*span))) else { continue };
+            known.push(Some(span));
+            if failed.code == &super::UNDECIDED {
+                said.push(failed);
+                continue;
+            }
+            let message = format!("this does not hold wherever `${variable}` is assumed to lie");
+            let witness = failed.witness.as_deref().unwrap_or("everything");
+            let mut diagnostic = Diagnostic::new(&PLACEMENT, message)
+                .label(span, format!("not where it is `{place}`"))
+                .label(assume.span, "which is assumed to be possible here")
+                .witness(format!("{witness}, where `${variable}` is `{place}`"));
+            let tree = tree(policy, variable, &place);
+            diagnostic =
+                diagnostic.help(format!("add `assume ${variable} outside {tree}`, or `forbid` what must not be"));
+            said.push(diagnostic);
+        }
+    }
+    said
+}
+
+/// The patterns of all rules and expectations.
+fn patterns(policy: &Policy) -> impl Iterator<Item = &Pattern> {
+    let rules = policy.rules.iter().map(|rule| &rule.subject);
+    let subjects = rules.chain(policy.expects.iter().map(|expect| &expect.subject));
+    subjects
+        .flat_map(|subject| match subject {
+            Subject::Paths(set) => [&set.include[..], &set.exclude],
+            _ => [&[][..], &[]],
+        })
+        .flatten()
+}
+
+fn uses(policy: &Policy, variable: &str) -> bool {
+    patterns(policy).any(|pattern| starts_at(&pattern.start, variable))
+}
+
+fn starts_at(start: &Start, variable: &str) -> bool {
+    matches!(start, Start::Variable(name) if **name == *variable)
+}
+
+/// The places to try, those with the fewest segments first.
+fn places(policy: &Policy, assume: &Assume) -> Vec<AbsPath> {
+    let mut places = Vec::new();
+    for pattern in patterns(policy).filter(|pattern| !starts_at(&pattern.start, &assume.variable)) {
+        let prefix = pattern.literal_prefix();
+        places.extend(prefix.ancestors());
+        places.push(prefix.join("x"));
+        // What a glob is about, as deep as it reaches.
+        if let Some(shared) = PathSet::from(pattern.clone()).overlap(&assume.paths) {
+            places.push(shared.join("x"));
+            places.push(shared);
+        }
+    }
+    places.retain(|place| !starts_at(&place.start, &assume.variable) && may_be(policy, &assume.variable, place));
+    places.sort_by(|a, b| (a.segments.len(), a).cmp(&(b.segments.len(), b)));
+    places.dedup();
+    places
+}
+
+/// Whether the assumptions permit a variable to be there; as `bind` judges a value.
+fn may_be(policy: &Policy, variable: &str, place: &AbsPath) -> bool {
+    let tree = PathSet::from(Pattern::literal(place, Reach::Tree));
+    let assumed =
+        policy.assumes.iter().filter(|assume| assume.variable == variable).all(|assume| {
+            if assume.inside { assume.paths.contains(place) } else { assume.paths.overlap(&tree).is_none() }
+        });
+    let root = place.segments.is_empty() && place.start == Start::Root;
+    let home = AbsPath::variable("HOME");
+    assumed
+        && match variable {
+            "HOME" => !root,
+            "WORKSPACE" => {
+                let dotted =
+                    place.below(&home).and_then(|below| below.first()).is_some_and(|name| name.starts_with(b"."));
+                !root && *place != home && !dotted
+            }
+            _ => true,
+        }
+}
+
+/// The policy with one variable somewhere, and its ceilings with it.
+fn placed(policy: &Policy, variable: &str, place: &AbsPath) -> Policy {
+    let mut placed = policy.clone();
+    put(&mut placed, variable, place);
+    placed
+}
+
+fn put(policy: &mut Policy, variable: &str, place: &AbsPath) {
+    let rules = policy.rules.iter_mut().map(|rule| &mut rule.subject);
+    let subjects = rules.chain(policy.expects.iter_mut().map(|expect| &mut expect.subject));
+    for subject in subjects {
+        if let Subject::Paths(set) = subject {
+            set.include.iter_mut().chain(&mut set.exclude).for_each(|pattern| pattern.bind(variable, place));
+        }
+    }
+    for ceiling in policy.withins.iter_mut().filter_map(|within| within.ceiling.as_deref_mut()) {
+        put(ceiling, variable, place);
+    }
+}
+
+/// Where a variable is taken to lie without a machine: the first place that all that is assumed of it permits.
+pub fn assumed_place(policy: &Policy, assume: &Assume) -> Option<AbsPath> {
+    let first = assume.paths.shortest()?;
+    let below = first.join(assume.variable.replace('.', "-"));
+    // Its tree may hold what is assumed outside of it; a place below it seldom does.
+    Some(if !may_be(policy, &assume.variable, &first) && may_be(policy, &assume.variable, &below) {
+        below
+    } else {
+        first
+    })
+}
+
+/// The smallest tree to be left out for a place: that of the rule or expectation which begins there or just above.
+fn tree(policy: &Policy, variable: &str, place: &AbsPath) -> AbsPath {
+    let others = patterns(policy).filter(|pattern| !starts_at(&pattern.start, variable));
+    let prefixes = others.map(Pattern::literal_prefix).filter(|prefix| place.is_inside(prefix));
+    prefixes.max_by_key(|prefix| prefix.segments.len()).unwrap_or_else(|| place.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::lint::tests::symbolic;
+
+    /// The witness of each finding.
+    fn found(body: &str) -> Vec<String> {
+        let policy = symbolic(&format!("srt 1\ndefault read deny\n{body}\n"));
+        check(&policy).into_iter().map(|said| said.witness.unwrap_or_else(|| said.code.name.to_owned())).collect()
+    }
+
+    #[test]
+    fn a_place_inside_a_deny_opens_it() {
+        let body = "assume $env.D inside /srv\nallow read $env.D\ndeny read /srv/keys\nexpect deny read /srv/keys";
+        assert_eq!(found(body), ["read /srv/keys/x, where `$env.D` is `/srv/keys/x`"]);
+        assert_eq!(found(&format!("assume $env.D outside /srv/keys\n{body}")), [""; 0]);
+        assert_eq!(found(&body.replace("deny read", "forbid read").replace("expect forbid", "expect deny")), [""; 0]);
+        // Nothing is assumed: a place apart.
+        assert_eq!(found(&body.replace("inside", "outside")), [""; 0]);
+    }
+
+    #[test]
+    fn globs_other_variables_and_ceilings_are_places_too() {
+        assert_eq!(
+            found("assume $env.D inside /srv\nallow read $env.D\ndeny read /srv/*/k\nexpect deny read /srv/*/k"),
+            ["read /srv/x/k, where `$env.D` is `/srv/x/k`"]
+        );
+        assert_eq!(
+            found("assume $env.D inside ~\nallow read, write $env.D\nexpect deny write ~/.config"),
+            ["write $HOME/.config, where `$env.D` is `$HOME/.config`"]
+        );
+        // A home is not `/`, nor the workspace in a folder of settings.
+        assert_eq!(
+            found("assume $WORKSPACE inside ~\nallow read $WORKSPACE\ndeny read ~/.ssh\nexpect deny read ~/.ssh"),
+            [""; 0]
+        );
+    }
+
+    #[test]
+    fn what_fails_at_the_first_place_is_said_by_the_expectation_itself() {
+        assert_eq!(found("assume $env.D inside /srv\nallow read $env.D\nexpect deny read /srv"), [""; 0]);
+    }
+
+    #[test]
+    fn too_many_places_are_not_known() {
+        let rules: String = (0..40).map(|index| format!("deny read /srv/k{index}\n")).collect();
+        let body = format!("assume $env.D inside /srv\nallow read $env.D\n{rules}expect deny read /srv/k1");
+        assert_eq!(found(&body), ["undecided"]);
+    }
+}
