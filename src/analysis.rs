@@ -14,7 +14,7 @@ mod peers;
 mod spread;
 mod worth;
 
-use crate::ir::{Access, Policy, RuleId, Subject};
+use crate::ir::{Access, Decider, Policy, RuleId, Subject, Verdict};
 use crate::sets::many::{Kind, Space};
 use crate::vocabulary::{Effect, Verb};
 use layer::Layer;
@@ -56,6 +56,7 @@ pub struct Study<'p> {
     variables: [OnceCell<Vec<&'p str>>; 2],
     named: OnceCell<peers::Named<'p>>,
     address_worth: [OnceCell<peers::AddressWorth>; 2],
+    decider: OnceCell<Decider<'p>>,
 }
 
 impl<'p> Study<'p> {
@@ -67,12 +68,18 @@ impl<'p> Study<'p> {
             variables: Default::default(),
             named: OnceCell::new(),
             address_worth: Default::default(),
+            decider: OnceCell::new(),
         }
     }
 
     /// The policy that is asked about.
     pub fn policy(&self) -> &'p Policy {
         self.policy
+    }
+
+    /// As [`decide`](crate::ir::decide()), for many accesses.
+    pub fn decide(&self, access: &Access) -> Verdict {
+        self.decider.get_or_init(|| Decider::new(self.policy)).decide(access)
     }
 
     /// All rules.

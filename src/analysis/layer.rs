@@ -17,7 +17,7 @@ pub(super) struct Layer<'p> {
     pub own: usize,
     pub allow: Index<'p>,
     pub deny: Index<'p>,
-    /// The denies that each allow is more specific than.
+    /// The denies that each allow is more specific than, in order.
     pub opens: Vec<Vec<usize>>,
     /// The allows that are more specific than each deny.
     pub openers: Vec<Vec<usize>>,
@@ -166,7 +166,7 @@ impl<'s, 'p> Scope<'s, 'p> {
     pub fn not_denied(&self, by: Option<usize>) -> Refusal<'s, 'p> {
         let Scope { layer, live } = *self;
         let lifted_by = move |d: usize| {
-            if !live(layer.denies[d]) || by.is_some_and(|a| layer.opens[a].contains(&d)) {
+            if !live(layer.denies[d]) || by.is_some_and(|a| layer.opens[a].binary_search(&d).is_ok()) {
                 return None;
             }
             Some(layer.openers[d].iter().copied().filter(|a| live(layer.allows[*a])).collect())
@@ -183,6 +183,14 @@ impl<'s, 'p> Scope<'s, 'p> {
 
     /// What no allow matches that opens a deny.
     pub fn not_opened(&self, deny: usize) -> Refusal<'s, 'p> {
+        /// So many are gone through for each question; of more, the tree that there is finds those that matter.
+        const FEW: usize = 256;
+        let Scope { layer, live } = *self;
+        if layer.openers[deny].len() > FEW {
+            let opens = move |a: usize| live(layer.allows[a]) && layer.opens[a].binary_search(&deny).is_ok();
+            let lifted_by = move |a: usize| opens(a).then(Vec::new);
+            return Refusal::Of { index: &layer.allow, lifting: &layer.allow, lifted_by: Box::new(lifted_by) };
+        }
         let openers = self.layer.openers[deny].iter().filter(|a| (self.live)(self.layer.allows[**a]));
         Refusal::All(openers.map(|a| self.layer.allow.set(*a)).collect())
     }

@@ -178,6 +178,14 @@ pub(super) fn decided<'p, 'long: 'p>(
     Ok(best.found.and_then(|member| access(verb, member)))
 }
 
+/// A shortest access that a rule over paths or names is about, whatever becomes of it.
+pub(super) fn member(study: &Study<'_>, rule: RuleId) -> Option<Access> {
+    let rule = study.policy.rule(rule);
+    let (kind, set) = compiled(&rule.subject)?;
+    let member = many::shortest(&study.space(kind), &[&set], &[], None, &mut Budget::unlimited());
+    access(rule.verb, member.ok()??)
+}
+
 /// A shortest access that an allow over paths or names permits.
 pub(super) fn permitted_by(study: &Study<'_>, allow: RuleId, budget: &mut Budget) -> Result<Option<Access>, Exhausted> {
     let (verb, view) = (study.policy.rule(allow).verb, study.whole());
@@ -277,21 +285,29 @@ pub(super) fn changes<'p, 'old: 'p, 'new: 'p>(
         for added in changed.added.iter().copied() {
             let set = new_scope.layer.allow.set(added);
             let mut best = fresh(&changes);
-            let reasons = if own {
-                vec![Reason { own: Some(added), read: None }]
-            } else {
-                let mut reasons = after.reasons(set);
-                reasons.retain(|reason| reason.own.is_some() || reason.read.is_none_or(|a| a == added));
-                reasons
+            // What it allows that nothing did; of another verb's rules that is what may be run for being read.
+            let reason = match (own, verb) {
+                (true, _) => Some(Reason { own: Some(added), read: None }),
+                (false, Verb::Exec) if after.default => Some(Reason { own: None, read: None }),
+                (false, Verb::Exec) => Some(Reason { own: None, read: Some(added) }),
+                (false, _) => None,
+            };
+            if let (Some(reason), Some(part)) = (reason, before.left_to_default()) {
+                look(&mut best, reason, Some(set), part, budget)?;
+            }
+            // What it opens.
+            let opened: Vec<usize> = new_scope.layer.opens[added].iter().filter_map(|d| changed.same(*d)).collect();
+            let reasons = match reason {
+                _ if opened.is_empty() => Vec::new(),
+                Some(reason) if own => vec![reason],
+                _ => {
+                    let mut reasons = after.reasons(set);
+                    reasons.retain(|reason| reason.own.is_some() || reason.read.is_none_or(|a| a == added));
+                    reasons
+                }
             };
             for reason in reasons {
-                // Where an allow of the verb is the reason, it is the one that counts, in the other turn of this loop.
-                if own || reason.own.is_none() {
-                    if let Some(part) = before.left_to_default() {
-                        look(&mut best, reason, Some(set), part, budget)?;
-                    }
-                }
-                for deny in new_scope.layer.opens[added].iter().filter_map(|d| changed.same(*d)) {
+                for deny in opened.iter().copied() {
                     let part = Part { required: Vec::new(), refusals: vec![old_scope.not_opened(deny)] };
                     look(&mut best, reason, Some(set), part, budget)?;
                 }

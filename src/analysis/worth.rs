@@ -33,6 +33,17 @@ impl Study<'_> {
         }
     }
 
+    /// A shortest access in the set of an allow that is dead; none where that set is empty.
+    pub fn denied_of_dead(&self, allow: RuleId, budget: &mut Budget) -> Option<Access> {
+        let rule = self.policy.rule(allow);
+        if let Subject::Peers(_) = &rule.subject {
+            let denied = self.whole().denied(rule.verb, &rule.subject, budget);
+            return if let Answer::Some(access) = denied { Some(access) } else { None };
+        }
+        // Every one is denied.
+        objects::member(self, allow)
+    }
+
     fn object_worth(&self, allow: RuleId, budget: &mut Budget) -> Result<Worth, Exhausted> {
         let Some(access) = objects::permitted_by(self, allow, budget)? else { return Ok(Worth::Dead) };
         // What may be read decides about writing and running as well.

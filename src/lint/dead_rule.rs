@@ -4,7 +4,7 @@ use super::is_given;
 use crate::analysis::{Answer, Budget, Study, Worth};
 use crate::codes;
 use crate::diagnostic::Diagnostic;
-use crate::ir::{Access, RuleId, decide};
+use crate::ir::{Access, RuleId};
 use crate::vocabulary::Effect;
 
 codes! {
@@ -62,7 +62,7 @@ fn one(study: &Study<'_>, id: RuleId) -> Option<Diagnostic> {
     if !study.same_as(id).is_empty() {
         return None;
     }
-    let Answer::Some(access) = study.whole().denied(rule.verb, &rule.subject, &mut Budget::new(STEPS)) else {
+    let Some(access) = study.denied_of_dead(id, &mut Budget::new(STEPS)) else {
         // Not even an access that it is about: its set is empty.
         let diagnostic = Diagnostic::new(&DEAD_RULE, "this `allow` is about nothing: its set is empty");
         let help = "take the `except` away, or the whole rule";
@@ -79,5 +79,5 @@ fn one(study: &Study<'_>, id: RuleId) -> Option<Diagnostic> {
 
 /// The rules that deny an access.
 fn covering(study: &Study<'_>, access: &Access) -> Vec<RuleId> {
-    decide(study.policy(), access).decisive
+    study.decide(access).decisive
 }

@@ -3,8 +3,9 @@
 use crate::analysis::{Study, Worth};
 use crate::codes;
 use crate::diagnostic::Diagnostic;
-use crate::ir::{RuleId, decide};
+use crate::ir::RuleId;
 use crate::vocabulary::Effect;
+use std::collections::HashSet;
 
 codes! {
     /// # `redundant-rule`
@@ -41,16 +42,14 @@ pub(super) fn check(study: &Study<'_>, worths: &[(RuleId, Worth)]) -> Vec<Diagno
         Worth::Dead | Worth::Needed(_) => None,
     });
     // Of several verbs over one target it is enough that one of them is needed.
-    let needed = |id: RuleId| {
-        let span = policy.rule(id).span;
-        worths.iter().any(|(other, worth)| policy.rule(*other).span == span && matches!(worth, Worth::Needed(_)))
-    };
-    let redundant = redundant.filter(|(id, _)| !needed(*id));
+    let needed = worths.iter().filter(|(_, worth)| matches!(worth, Worth::Needed(_)));
+    let needed: HashSet<_> = needed.map(|(id, _)| policy.rule(*id).span).collect();
+    let redundant = redundant.filter(|(id, _)| !needed.contains(&policy.rule(*id).span));
     let one = |(id, access): (RuleId, &_)| {
         let rule = policy.rule(id);
         let message = format!("nothing changes without this `allow {}`", rule.verb);
         let mut diagnostic = Diagnostic::new(&REDUNDANT_RULE, message).label(rule.span, "adds nothing");
-        let others = decide(policy, access).matching.into_iter().filter(|other| *other != id);
+        let others = study.decide(access).matching.into_iter().filter(|other| *other != id);
         let mut others = others.filter(|other| policy.rule(*other).effect == Effect::Allow).peekable();
         let help = if others.peek().is_some() {
             "take it out, or the wider rule"

@@ -11,7 +11,7 @@ use super::trie::Trie;
 use super::{Origin, Token, Unit, ends, included, matches, position};
 use crate::sets::budget::{Budget, Exhausted};
 use crate::sets::glob::Glob;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 /// What is asked.
 pub(in crate::sets) struct Question<'q, 'a> {
@@ -411,23 +411,24 @@ impl<'s, 'q, 'a> Search<'s, 'q, 'a> {
     fn segments(&self, loose: &Loose, globs: &[&Glob], budget: &mut Budget) -> Result<Vec<Vec<u8>>, Exhausted> {
         let next = || loose.bad.iter().filter_map(|position| self.token(*position));
         let forests = || self.question.forests.iter().zip(&loose.places);
+        // What each of them matches anyhow cannot be avoided.
         let free = |segment: &[u8]| {
-            !forests().any(|(forest, places)| forest.trie.wants(places, segment))
+            !forests().any(|(forest, places)| forest.trie.wants(places, segment, globs))
                 && !next().any(|token| match token {
                     Token::Literal(literal) => literal == segment,
-                    Token::Glob(glob) => glob.matches(segment),
+                    Token::Glob(glob) => !globs.contains(&glob) && glob.matches(segment),
                     _ => false,
                 })
         };
         let avoided = || {
-            let mut avoided: Vec<Token<'a>> = Vec::new();
+            let mut known: HashSet<Token<'a>> = HashSet::new();
             let tokens = forests().flat_map(|(forest, places)| forest.trie.tokens(places)).chain(next());
-            for token in tokens.filter(|token| matches!(token, Token::Literal(_) | Token::Glob(_))) {
-                if !avoided.contains(&token) {
-                    avoided.push(token);
-                }
-            }
-            avoided
+            let tokens = tokens.filter(|token| match token {
+                Token::Literal(literal) => globs.iter().all(|glob| glob.matches(literal)),
+                Token::Glob(glob) => !globs.contains(glob),
+                _ => false,
+            });
+            tokens.filter(|token| known.insert(*token)).collect()
         };
         letters::segments(globs, free, avoided, self.question.alphabet, budget)
     }

@@ -117,12 +117,12 @@ impl<'a> Trie<'a> {
         next
     }
 
-    /// Whether some pattern has a literal or a glob for this segment next.
-    pub fn wants(&self, places: &[u32], segment: &[u8]) -> bool {
+    /// Whether some pattern has a literal or a glob for this segment next, other than the given globs.
+    pub fn wants(&self, places: &[u32], segment: &[u8], but: &[&Glob]) -> bool {
         let literal = self.literals.get(segment);
         places.iter().any(|at| {
             literal.is_some_and(|literal| self.named.contains_key(&(*at, *literal)))
-                || self.places[*at as usize].globs.iter().any(|(glob, _)| glob.matches(segment))
+                || self.places[*at as usize].globs.iter().any(|(glob, _)| glob.matches(segment) && !but.contains(glob))
         })
     }
 
@@ -148,7 +148,8 @@ impl<'a> Trie<'a> {
         })
     }
 
-    /// The sets that may have a word in common with a pattern: all that do, and some that begin alike and do not.
+    /// The sets that may have a word in common with a pattern: all that do, and some that begin alike and do not; in no order,
+    /// some of them more than once.
     pub fn meeting(&self, shape: &[Token<'a>]) -> Vec<u32> {
         let mut places = self.start();
         let mut rest = shape.iter();
@@ -179,8 +180,6 @@ impl<'a> Trie<'a> {
                 stack.extend(place.globs.iter().map(|(_, next)| *next));
             }
         }
-        sets.sort_unstable();
-        sets.dedup();
         sets
     }
 }
