@@ -13,7 +13,7 @@ use sandbox_runtime::vocabulary;
 use std::cell::RefCell;
 
 /// As many as `make test` runs; `make test-long` says how many it wants.
-fn count() -> u32 {
+pub fn count() -> u32 {
     std::env::var("ANALYSIS_CASES").ok().and_then(|count| count.parse().ok()).unwrap_or(10_000)
 }
 
@@ -58,8 +58,9 @@ pub fn compare(world: &World, right: &World, draft: &Draft, whose: &[u8]) -> Res
         Kind::Name | Kind::Address => (Verb::Connect, vocabulary::Verb::Connect),
         Kind::Env => (Verb::Env, vocabulary::Verb::Env),
     };
-    let alone = whole(world, &new, verb.0, &[&new.rules], within.as_ref());
-    let [before, after] = [&old, &new].map(|case| whole(world, case, verb.0, &[&old.rules, &new.rules], None));
+    let [was, is] = [&old, &new].map(|case| Permitted::new(world, case, verb.0));
+    let alone = whole(world, is.clone(), verb.0, &[&new.rules], within.as_ref());
+    let [before, after] = [was, is].map(|permitted| whole(world, permitted, verb.0, &[&old.rules, &new.rules], None));
     let text = || format!("old\n{}new\n{}within {within:?}\n", old.describe(right), new.describe(right));
     if let Some(within) = &within {
         let subject = cases::subject(right, within);
@@ -154,25 +155,45 @@ enum Whole {
     },
 }
 
-fn whole(world: &World, case: &Case, verb: Verb, rules: &[&Vec<Rule>], within: Option<&What>) -> Whole {
-    let policy = Rules { rules: &case.rules, open_read: case.open_read, open_env: case.open_env };
-    if verb == Verb::Connect {
-        return Whole::Connections { all: world.permitted_connections(policy), within: within.cloned() };
+/// What one policy permits of the universe.
+#[derive(Clone)]
+enum Permitted {
+    Objects(Bits),
+    Connections(Vec<crate::semantics::whole::Connections>),
+}
+
+impl Permitted {
+    fn new(world: &World, case: &Case, verb: Verb) -> Self {
+        let policy = Rules { rules: &case.rules, open_read: case.open_read, open_env: case.open_env };
+        match verb {
+            Verb::Connect => Permitted::Connections(world.permitted_connections(policy)),
+            Verb::Env => Permitted::Objects(world.permitted_names(policy)),
+            _ => Permitted::Objects(world.permitted_paths(policy, verb)),
+        }
     }
-    let (permitted, length) = if verb == Verb::Env {
-        (world.permitted_names(policy), world.names.len())
-    } else {
-        (world.permitted_paths(policy, verb), world.paths.len())
-    };
-    let mut visible = Bits::all(length);
-    let whats = || rules.iter().flat_map(|rules| rules.iter().map(|rule| &rule.what)).chain(within);
+}
+
+/// The paths there are: those of a variable where some set starts at one.
+pub fn visible<'w>(world: &World, mut whats: impl Iterator<Item = &'w What>) -> Bits {
+    let mut visible = Bits::all(world.paths.len());
     let names_variable = |what: &What| match what {
         What::Paths { include, exclude } => include.iter().chain(exclude).any(|one| world.patterns[*one].variable),
         _ => false,
     };
-    if verb != Verb::Env && !whats().any(names_variable) {
+    if !whats.any(names_variable) {
         visible.keep(world.paths.iter().position(|path| path.variable).unwrap());
     }
+    visible
+}
+
+fn whole(world: &World, permitted: Permitted, verb: Verb, rules: &[&Vec<Rule>], within: Option<&What>) -> Whole {
+    let permitted = match permitted {
+        Permitted::Connections(all) => return Whole::Connections { all, within: within.cloned() },
+        Permitted::Objects(permitted) => permitted,
+    };
+    let length = if verb == Verb::Env { world.names.len() } else { world.paths.len() };
+    let whats = rules.iter().flat_map(|rules| rules.iter().map(|rule| &rule.what)).chain(within);
+    let visible = if verb == Verb::Env { Bits::all(length) } else { visible(world, whats) };
     let sizes = if verb == Verb::Env {
         vec![1; length]
     } else {

@@ -130,7 +130,7 @@ pub enum Address {
 }
 
 /// Indices into the pools of the [`World`].
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum What {
     Paths { include: Vec<usize>, exclude: Vec<usize> },
     Hosts { include: Vec<usize>, exclude: Vec<usize>, ports: usize, tcp: bool, udp: bool },
@@ -256,7 +256,13 @@ pub struct World {
     /// Variables of an environment.
     pub names: Vec<String>,
     members: RefCell<HashMap<usize, Rc<Bits>>>,
+    /// Those of rules, as they are compared, and how pairs of them came out: the same few are asked for again and again.
+    compared: RefCell<HashMap<What, Rc<Bits>>>,
+    specific: RefCell<HashMap<(What, What), bool>>,
 }
+
+/// So much is remembered of what is asked for again.
+const REMEMBERED: usize = 1000;
 
 impl World {
     pub fn new(mistake: Option<Mistake>) -> Self {
@@ -283,6 +289,8 @@ impl World {
             addresses,
             names: words(&["A", "B", "C", "_"], 4).into_iter().skip(1).map(|letters| letters.concat()).collect(),
             members: RefCell::default(),
+            compared: RefCell::default(),
+            specific: RefCell::default(),
         }
     }
 
@@ -632,18 +640,46 @@ impl World {
         if self.wrong(Mistake::LongerIsMoreSpecific) {
             return self.length(a) > self.length(d);
         }
+        let pair = (a.what.clone(), d.what.clone());
+        if let Some(known) = self.specific.borrow().get(&pair) {
+            return *known;
+        }
+        let specific = self.compare(a, d);
+        let mut known = self.specific.borrow_mut();
+        if known.len() > REMEMBERED {
+            known.clear();
+        }
+        known.insert(pair, specific);
+        specific
+    }
+
+    fn compare(&self, a: &Rule, d: &Rule) -> bool {
+        let (own, whole) = (self.remembered(a), self.remembered(d));
         let (a, d) = match (&a.what, &d.what) {
             (What::Paths { include, exclude }, What::Paths { include: more, exclude: less }) => {
                 let named = [&include[..], exclude, more, less].concat();
-                let visible = |rule| self.visible(self.all_members(rule), &named);
-                (visible(a), visible(d))
+                let visible = |members: &Bits| Rc::new(self.visible(members.clone(), &named));
+                (visible(&own), visible(&whole))
             }
-            _ => (self.all_members(a), self.all_members(d)),
+            _ => (own, whole),
         };
         if self.wrong(Mistake::OverlapIsMoreSpecific) {
             return a.meets(&d);
         }
         a.inside(&d) && (a != d || self.wrong(Mistake::EqualIsMoreSpecific))
+    }
+
+    fn remembered(&self, rule: &Rule) -> Rc<Bits> {
+        if let Some(known) = self.compared.borrow().get(&rule.what) {
+            return Rc::clone(known);
+        }
+        let members = Rc::new(self.all_members(rule));
+        let mut known = self.compared.borrow_mut();
+        if known.len() > REMEMBERED {
+            known.clear();
+        }
+        known.insert(rule.what.clone(), Rc::clone(&members));
+        members
     }
 
     fn length(&self, rule: &Rule) -> usize {

@@ -1,6 +1,7 @@
 //! What a policy permits of a whole finite universe, as sets of its members: the brute force for questions about policies.
 
 use super::brute::{Bits, Effect, Mistake, PORTS, Rule, Verb, What, World};
+use std::collections::HashMap;
 
 /// A policy in the terms of the brute force.
 #[derive(Debug, Clone, Copy)]
@@ -192,6 +193,8 @@ impl World {
     pub fn permitted_connections(&self, policy: Rules<'_>) -> Vec<Connections> {
         assert!(PORTS.len() == 7, "each port that these tell apart is in the list of some");
         let mut all = Vec::new();
+        let names: HashMap<&What, Bits> =
+            policy.rules.iter().map(|rule| (&rule.what, self.members_of(&rule.what))).collect();
         for port in SOME {
             for udp in [false, true] {
                 let covering: Vec<&Rule> =
@@ -205,7 +208,7 @@ impl World {
                     };
                     self.addresses_of(&rule.what, forms)
                 });
-                let name = self.said(&by_name, self.host_names.len(), |rule| self.members_of(&rule.what));
+                let name = self.said(&by_name, self.host_names.len(), |rule| names[&rule.what].clone());
                 let names = name.allowed.less(&name.denied);
                 let allows = by_name.iter().filter(|rule| rule.effect == Effect::Allow);
                 let plain = allows.fold(Bits::none(self.host_names.len()), |all, rule| all.or(&self.literal(rule)));
