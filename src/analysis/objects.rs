@@ -55,7 +55,7 @@ fn access(verb: Verb, member: Member) -> Option<Access> {
         (Member::Path(path), Verb::Socket) => Access::Socket(path),
         (Member::Name(name), Verb::Env) => Access::Env(name),
         (Member::Name(name), Verb::Mach) => Access::Mach(name),
-        (Member::Host(Host::Name(_) | Host::Variable(_)), _) | (Member::Path(_) | Member::Name(_), _) => return None,
+        (Member::Host(Host::Name(_) | Host::Variable(_)) | Member::Path(_) | Member::Name(_), _) => return None,
     })
 }
 
@@ -268,12 +268,13 @@ pub(super) fn changes<'p, 'old: 'p, 'new: 'p>(
             }
             best.look(&required, &refusals, budget)
         };
-    if after.default && !before.default {
-        if let Some(part) = before.left_to_default() {
-            let mut best = fresh(&changes);
-            look(&mut best, Reason { own: None, read: None }, None, part, budget)?;
-            changes.extend(best.found.map(|found| (Cause::Default, found)));
-        }
+    if after.default
+        && !before.default
+        && let Some(part) = before.left_to_default()
+    {
+        let mut best = fresh(&changes);
+        look(&mut best, Reason { own: None, read: None }, None, part, budget)?;
+        changes.extend(best.found.map(|found| (Cause::Default, found)));
     }
     let policies = (old.study.policy, new.study.policy);
     for (own, (old_scope, new_scope)) in before.scopes().zip(after.scopes()).enumerate() {

@@ -17,12 +17,12 @@ fn is_inside(policy: &Policy, a: RuleId, b: RuleId) -> bool {
     }
 }
 
-impl<'p> Study<'p> {
+impl Study<'_> {
     fn is_of_addresses(&self, rule: RuleId) -> bool {
         matches!(&self.policy.rule(rule).subject, Subject::Peers(set) if matches!(set.endpoint, Endpoint::Addresses(_)))
     }
 
-    fn denies(&self, layer: &Layer<'_>, places: impl IntoIterator<Item = usize>) -> Vec<RuleId> {
+    fn denies(layer: &Layer<'_>, places: impl IntoIterator<Item = usize>) -> Vec<RuleId> {
         places.into_iter().map(|deny| layer.denies[deny]).collect()
     }
 
@@ -34,7 +34,7 @@ impl<'p> Study<'p> {
         }
         let layer = self.layer(verb);
         let opened = layer.place_of(allow).map(|place| layer.opens[place].clone()).unwrap_or_default();
-        self.denies(layer, opened)
+        Self::denies(layer, opened)
     }
 
     /// The denies and forbids of the same set as an allow.
@@ -52,7 +52,7 @@ impl<'p> Study<'p> {
             let Ok(Some(member)) = member else { return Vec::new() };
             let opened = &layer.opens[place];
             let holding = layer.deny.containing(&member).into_iter().filter(|deny| !opened.contains(deny));
-            self.denies(layer, holding)
+            Self::denies(layer, holding)
         };
         let same = |deny: &RuleId| is_inside(self.policy, allow, *deny) && is_inside(self.policy, *deny, allow);
         candidates.into_iter().filter(same).collect()

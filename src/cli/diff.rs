@@ -78,12 +78,11 @@ impl Side<'_> {
         let given = sources.add(path, text.text);
         let options = Options { system, defines: diff.defines.iter().cloned().collect() };
         let (policy, said) = resolve(&[given], &mut sources, &place, &options);
-        match policy.filter(|_| !any_error(&said)) {
-            Some(policy) => Ok(Self { sources: Cow::Owned(sources), policy: Cow::Owned(policy) }),
-            None => {
-                output::print_diagnostics(&said, &sources, Level::Error);
-                Err(status::FINDINGS)
-            }
+        if let Some(policy) = policy.filter(|_| !any_error(&said)) {
+            Ok(Self { sources: Cow::Owned(sources), policy: Cow::Owned(policy) })
+        } else {
+            output::print_diagnostics(&said, &sources, Level::Error);
+            Err(status::FINDINGS)
         }
     }
 

@@ -257,8 +257,9 @@ mod tests {
 
     #[test]
     fn too_many_places_are_not_known() {
-        let rules: String = (0..40).map(|index| format!("deny read /srv/k{index}\n")).collect();
-        let body = format!("assume $env.D inside /srv\nallow read $env.D\n{rules}expect deny read /srv/k1");
+        let rules: Vec<String> = (0..40).map(|index| format!("deny read /srv/k{index}")).collect();
+        let rules = rules.join("\n");
+        let body = format!("assume $env.D inside /srv\nallow read $env.D\n{rules}\nexpect deny read /srv/k1");
         assert_eq!(found(&body), ["undecided"]);
     }
 }

@@ -69,7 +69,7 @@ impl Target<'_> {
             Target::Tree { start, path, at } => {
                 let segment =
                     |name: &[u8]| if name == ANY_DEPTH { Segment::AnyDepth } else { Segment::Literal(name.into()) };
-                let mut segments = Vec::with_capacity(path.iter().filter(|byte| **byte == b'/').count() + 1);
+                let mut segments = Vec::with_capacity(path.split(|byte| *byte == b'/').count());
                 segments.extend(path.split(|byte| *byte == b'/').filter(|name| !name.is_empty()).map(segment));
                 // The table is this program's own.
                 let start = start.map_or(Start::Root, |start| Start::Variable(Arc::clone(&starts[usize::from(start)])));

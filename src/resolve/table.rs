@@ -148,8 +148,10 @@ fn host(entry: &str) -> Result<(bool, host::Name), String> {
 /// The long lists that are in use: a policy is resolved for each system, and each would read and sort them anew.
 struct Known;
 
-/// By a keyed hash of name and text.
-static KNOWN: LazyLock<Mutex<Vec<(u64, Weak<host::Table>)>>> = LazyLock::new(Mutex::default);
+/// A list by a keyed hash of its name and text.
+type Kept = (u64, Weak<host::Table>);
+
+static KNOWN: LazyLock<Mutex<Vec<Kept>>> = LazyLock::new(Mutex::default);
 static KEYS: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
 impl Known {

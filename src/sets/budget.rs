@@ -32,15 +32,12 @@ impl Budget {
     /// # Errors
     /// When there are not so many; then none are left.
     pub fn spend(&mut self, steps: usize) -> Result<(), Exhausted> {
-        match self.left.checked_sub(steps as u64) {
-            Some(left) => {
-                self.left = left;
-                Ok(())
-            }
-            None => {
-                self.left = 0;
-                Err(Exhausted)
-            }
+        if let Some(left) = self.left.checked_sub(steps as u64) {
+            self.left = left;
+            Ok(())
+        } else {
+            self.left = 0;
+            Err(Exhausted)
         }
     }
 }

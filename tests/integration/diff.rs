@@ -30,7 +30,7 @@ fn lines(value: &serde_json::Value) -> Vec<String> {
 #[test]
 fn meanings_are_compared_and_not_texts() {
     let scene = scene();
-    let ended = output(&mut scene.srt(&["diff", "--fail-on", "any", "../old.policy", "../same.policy"]));
+    let ended = output(&mut scene.srt(["diff", "--fail-on", "any", "../old.policy", "../same.policy"]));
     assert_eq!((ended.stdout.as_str(), ended.code), ("no difference\n", 0), "{ended:?}");
     let value = json(&scene, &["diff", "--format", "json", "../old.policy", "../new.policy"]);
     assert_eq!(
@@ -42,7 +42,7 @@ fn meanings_are_compared_and_not_texts() {
         ]
     );
     assert_eq!(lines(&value["denied"]), ["read $WORKSPACE: $WORKSPACE", "exec $WORKSPACE: $WORKSPACE"]);
-    let text = output(&mut scene.srt(&["diff", "--format", "markdown", "../old.policy", "../new.policy"])).stdout;
+    let text = output(&mut scene.srt(["diff", "--format", "markdown", "../old.policy", "../new.policy"])).stdout;
     assert!(text.contains("**newly permitted**") && text.contains("| connect | `10.0.0.7:5432` |"), "{text}");
     assert!(text.contains("| old: by default<br>new: `allow connect 10.0.0.7:5432"), "{text}");
 }
@@ -50,7 +50,7 @@ fn meanings_are_compared_and_not_texts() {
 #[test]
 fn the_status_says_what_was_asked_for() {
     let scene = scene();
-    let status = |arguments: &[&str]| output(&mut scene.srt(&[&["diff"], arguments].concat())).code;
+    let status = |arguments: &[&str]| output(&mut scene.srt([&["diff"], arguments].concat())).code;
     assert_eq!(status(&["../old.policy", "../new.policy"]), 0);
     assert_eq!(status(&["--fail-on", "widen", "../old.policy", "../new.policy"]), 1);
     assert_eq!(status(&["--fail-on", "any", "../old.policy", "../new.policy"]), 1);
@@ -59,7 +59,7 @@ fn the_status_says_what_was_asked_for() {
     let scene = scene
         .file("narrow.policy", "srt 1\ndefault read deny\nallow connect a.example\n")
         .file("wrong.policy", "srt 1\n");
-    let status = |arguments: &[&str]| output(&mut scene.srt(&[&["diff"], arguments].concat())).code;
+    let status = |arguments: &[&str]| output(&mut scene.srt([&["diff"], arguments].concat())).code;
     assert_eq!(status(&["--fail-on", "widen", "../old.policy", "../narrow.policy"]), 0);
     assert_eq!(status(&["--fail-on", "any", "../old.policy", "../narrow.policy"]), 1);
     assert_eq!(status(&["../old.policy", "../wrong.policy"]), 1);
@@ -83,7 +83,7 @@ fn a_revision_uses_the_files_of_that_revision() {
     let value = json(&scene, &["diff", "--format", "json", "HEAD:policies/agent.policy", "policies/agent.policy"]);
     assert_eq!(lines(&value["permitted"]), ["read /b: /b", "exec /b: /b"]);
     assert_eq!(lines(&value["denied"]), [""; 0]);
-    let ended = output(&mut scene.srt(&["diff", "none:policies/agent.policy", "policies/agent.policy"]));
+    let ended = output(&mut scene.srt(["diff", "none:policies/agent.policy", "policies/agent.policy"]));
     assert_eq!(ended.code, 2, "{ended:?}");
 }
 
@@ -95,7 +95,7 @@ fn a_ceiling_is_proved_over_every_verb_and_limit() {
         .file("wild.policy", "srt 1\ndefault read allow\nallow connect *.example\n")
         .file("many.policy", "srt 1\ndefault read deny\nwithin \"ceiling.policy\"\nallow read $WORKSPACE\n")
         .file("claims.policy", "srt 1\ndefault read deny\nwithin \"none.policy\"\n");
-    let check = |arguments: &[&str]| output(&mut scene.srt(&[&["check"], arguments].concat()));
+    let check = |arguments: &[&str]| output(&mut scene.srt([&["check"], arguments].concat()));
     let ended = check(&["--within", "../ceiling.policy", "../inside.policy"]);
     assert_eq!(ended.code, 0, "{ended:?}");
     let ended = check(&["--within", "../inside.policy", "../ceiling.policy"]);
@@ -119,6 +119,6 @@ fn a_proof_that_is_given_up_has_a_status_of_its_own() {
         "srt 1\ndefault read deny\non macos {{\n  allow read exact $WORKSPACE/**/a*/{any}\n  allow read exact $WORKSPACE/**/[!a]*/{any}\n  allow read below $WORKSPACE/{any}\n  deny read exact $WORKSPACE/**/a*/{any}\n  deny read exact $WORKSPACE/**/[!a]*/{any}\n  expect deny read below $WORKSPACE/{any}\n}}\n"
     );
     let scene = Scene::new().file("hard.policy", &text);
-    let ended = output(&mut scene.srt(&["check", "../hard.policy"]));
+    let ended = output(&mut scene.srt(["check", "../hard.policy"]));
     assert!(ended.code == 3 && ended.stderr.contains("undecided"), "{ended:?}");
 }

@@ -96,13 +96,16 @@ impl<'a> Nearby<'a> {
     }
 }
 
+/// Which lists hold a name, and which patterns.
+type Holders = (Vec<bool>, Vec<u32>);
+
 impl Absent {
     /// Chooses for some lists and all patterns that they are asked about with.
     pub fn new(tables: Vec<Arc<Table>>, patterns: &[&Pattern]) -> Self {
         let nearby = Nearby::new(patterns);
         let mut kept: HashSet<Box<[u8]>> = HashSet::new();
         // By what holds them: the lists, then the patterns.
-        let mut classes: HashMap<(Vec<bool>, Vec<u32>), (usize, Box<[u8]>)> = HashMap::new();
+        let mut classes: HashMap<Holders, (usize, Box<[u8]>)> = HashMap::new();
         for table in &tables {
             'entries: for index in 0..table.len() {
                 let entry = table.key(index);

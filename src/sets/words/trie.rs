@@ -185,12 +185,11 @@ impl<'a> Trie<'a> {
 }
 
 fn find_or_push<K: PartialEq>(known: &mut Vec<(K, u32)>, key: K, fresh: u32) -> u32 {
-    match known.iter().find(|(own, _)| *own == key) {
-        Some((_, place)) => *place,
-        None => {
-            known.push((key, fresh));
-            fresh
-        }
+    if let Some((_, place)) = known.iter().find(|(own, _)| *own == key) {
+        *place
+    } else {
+        known.push((key, fresh));
+        fresh
     }
 }
 

@@ -4,6 +4,7 @@ use super::brute::{Bits, Effect, Mistake, PORTS, Rule, Verb, What, World};
 use std::collections::HashMap;
 
 /// A policy in the terms of the brute force.
+#[allow(clippy::struct_field_names)]
 #[derive(Debug, Clone, Copy)]
 pub struct Rules<'r> {
     pub rules: &'r [Rule],

@@ -172,7 +172,11 @@ impl Table {
             .syntax(syntax::Config::new().unicode(true).utf8(false))
             .build(&format!(r"\A(?:{regex})\z"))
             .unwrap_or_else(|error| panic!("{regex}: {error}"));
-        let bytes: Vec<u8> = dfa.byte_classes().representatives(..=255).filter_map(|unit| unit.as_u8()).collect();
+        let bytes: Vec<u8> = dfa
+            .byte_classes()
+            .representatives(..=255)
+            .filter_map(regex_automata::util::alphabet::Unit::as_u8)
+            .collect();
         let class = std::array::from_fn(|byte| dfa.byte_classes().get(u8::try_from(byte).unwrap()));
         let start = dfa.start_state_forward(&Input::new("").anchored(Anchored::Yes)).unwrap();
         let (mut states, mut known) = (vec![start], HashMap::from([(start, 0_u32)]));
@@ -200,7 +204,9 @@ impl Table {
             if saved.is_empty() {
                 break;
             }
-            saved.into_iter().for_each(|state| hopeless[state] = false);
+            for state in saved {
+                hopeless[state] = false;
+            }
         }
         Self { class, classes, next, accepts, hopeless }
     }

@@ -335,7 +335,7 @@ impl Oracle {
             }
             Access::Env(name) => (format!("/{name}").into_bytes(), here),
             Access::Connect { name: Some(name), address, port, protocol } => {
-                let text: String = name.labels().rev().map(|label| format!("/{label}")).collect();
+                let text = name.labels().rev().fold(String::new(), |text, label| text + "/" + label);
                 let cell = self.ports.partition_point(|least| least <= port) - 1;
                 let private = match special::class(*address, &[]) {
                     special::Class::Public => false,
