@@ -3,17 +3,57 @@
 //! A path that some other rule opens is that rule's. Every answer is confirmed by [`decide`]; where none is found there may
 //! still be one behind several `except`s of rules that deny.
 
-use crate::ir::{Access, Policy, Rule, RuleId, Subject, Verdict, decide, more_specific};
+use crate::ir::{Access, Decider, Policy, Rule, RuleId, Subject, Verdict, decide, more_specific};
 use crate::sets::path::{AbsPath, PathSet, Pattern, Segment, Start};
 use crate::vocabulary::{Effect, Verb};
+use std::cell::{Cell, OnceCell};
 
 /// The rules that lints look at: each `allow` that no embedded module brings. What a module allows is said of the module.
 pub(super) fn allows(policy: &Policy, verb: Verb) -> impl Iterator<Item = (RuleId, &Rule)> {
     policy.rules_of(verb).filter(|(_, rule)| rule.effect == Effect::Allow && super::is_given(rule))
 }
 
-/// A shortest path of `places` that this rule, an `allow` of paths, permits, and on which each of `verbs` is permitted too.
+/// As [`Granted::path`], for one who asks once.
 pub(super) fn path(policy: &Policy, id: RuleId, places: &PathSet, verbs: &[Verb]) -> Option<AbsPath> {
+    Granted::new(policy).path(id, places, verbs)
+}
+
+/// What is permitted, for those who ask about many rules.
+pub(super) struct Granted<'p> {
+    policy: &'p Policy,
+    asked: Cell<usize>,
+    decider: OnceCell<Decider<'p>>,
+}
+
+impl<'p> Granted<'p> {
+    pub fn new(policy: &'p Policy) -> Self {
+        Self { policy, asked: Cell::new(0), decider: OnceCell::new() }
+    }
+
+    fn decide(&self, access: &Access) -> Verdict {
+        /// Fewer questions are answered before the rules would be compiled.
+        const FEW: usize = 16;
+        self.asked.set(self.asked.get() + 1);
+        if self.asked.get() <= FEW {
+            return decide(self.policy, access);
+        }
+        self.decider.get_or_init(|| Decider::new(self.policy)).decide(access)
+    }
+
+    /// A shortest path of `places` that a rule, an `allow` of paths, permits, and on which each of `verbs` is permitted
+    /// too.
+    pub fn path(&self, id: RuleId, places: &PathSet, verbs: &[Verb]) -> Option<AbsPath> {
+        find(self.policy, id, places, verbs, |access| self.decide(access))
+    }
+}
+
+fn find(
+    policy: &Policy,
+    id: RuleId,
+    places: &PathSet,
+    verbs: &[Verb],
+    decide: impl Fn(&Access) -> Verdict,
+) -> Option<AbsPath> {
     let rule = policy.rule(id);
     let Subject::Paths(set) = &rule.subject else { return None };
     let reachable: Vec<Pattern> = near(&places.include, set).collect();
@@ -24,7 +64,7 @@ pub(super) fn path(policy: &Policy, id: RuleId, places: &PathSet, verbs: &[Verb]
     let all: Vec<Verb> = std::iter::once(rule.verb).chain(verbs.iter().copied()).collect();
     let permitted = |path: &AbsPath| {
         let decided = |verb: &Verb| {
-            let verdict = access(*verb, path.clone()).map(|access| decide(policy, &access));
+            let verdict = access(*verb, path.clone()).map(|access| decide(&access));
             verdict.is_some_and(|verdict| verdict.allowed && (*verb != rule.verb || is_its_own(policy, id, &verdict)))
         };
         all.iter().all(decided)
@@ -36,7 +76,7 @@ pub(super) fn path(policy: &Policy, id: RuleId, places: &PathSet, verbs: &[Verb]
     steps.extend((!all.contains(&Verb::Read) && rule.verb != Verb::Socket).then_some(Some(Verb::Read)));
     for verb in steps {
         let mut open = Vec::new();
-        for denied in verb.into_iter().flat_map(|verb| denied(policy, id, verb)) {
+        for denied in verb.into_iter().flat_map(|verb| denied(policy, id, set, verb)) {
             left.exclude.extend(near(&denied.include, set));
             open.extend(near(&denied.exclude, set));
         }
@@ -63,12 +103,13 @@ fn is_its_own(policy: &Policy, id: RuleId, verdict: &Verdict) -> bool {
     denies.filter(|deny| policy.rule(**deny).verb == policy.rule(id).verb).all(|deny| more_specific(policy, id, *deny))
 }
 
-/// The sets that are denied although this `allow` matches in them.
-fn denied(policy: &Policy, allow: RuleId, verb: Verb) -> impl Iterator<Item = &PathSet> {
+/// The sets near that of an `allow` that are denied although it matches in them.
+fn denied<'p>(policy: &'p Policy, allow: RuleId, own: &'p PathSet, verb: Verb) -> impl Iterator<Item = &'p PathSet> {
+    let meets = |set: &PathSet| set.include.iter().any(|pattern| own.include.iter().any(|own| may_meet(own, pattern)));
     policy.rules_of(verb).filter_map(move |(id, rule)| match (&rule.subject, rule.effect) {
         (_, Effect::Allow) => None,
-        (Subject::Paths(set), Effect::Forbid) => Some(set),
-        (Subject::Paths(set), Effect::Deny) => (!more_specific(policy, allow, id)).then_some(set),
+        (Subject::Paths(set), Effect::Forbid) => meets(set).then_some(set),
+        (Subject::Paths(set), Effect::Deny) => (meets(set) && !more_specific(policy, allow, id)).then_some(set),
         _ => None,
     })
 }

@@ -3,7 +3,8 @@
 //! There is no second copy of them: what the module denies is what may not be writable. They are read once a lint needs
 //! them.
 
-use super::{granted, place};
+use super::granted::Granted;
+use super::place;
 use crate::ir::{Policy, Rule, RuleId, Subject, more_specific};
 use crate::sets::path::{AbsPath, PathSet, Pattern, Segment, Start};
 use crate::vocabulary::{Effect, System, Verb};
@@ -35,12 +36,13 @@ pub(super) struct Lists<'p> {
     rules: fn(System) -> Vec<Rule>,
     listed: OnceCell<Vec<Listed>>,
     denied: OnceCell<HashMap<&'p PathSet, RuleId>>,
+    granted: Granted<'p>,
 }
 
 impl<'p> Lists<'p> {
     /// `rules` are those of the module.
     pub fn new(policy: &'p Policy, rules: fn(System) -> Vec<Rule>) -> Self {
-        Self { policy, rules, listed: OnceCell::new(), denied: OnceCell::new() }
+        Self { policy, rules, listed: OnceCell::new(), denied: OnceCell::new(), granted: Granted::new(policy) }
     }
 
     pub fn all(&self) -> &[Listed] {
@@ -78,7 +80,7 @@ impl<'p> Lists<'p> {
         let Subject::Paths(own) = &self.policy.rule(id).subject else { return None };
         let named = |listed: &Listed| own.include.iter().any(|own| listed.set.contains(&own.literal_prefix()));
         listed.sort_by_key(|listed| !named(listed));
-        listed.into_iter().find_map(|listed| Some((listed, granted::path(self.policy, id, &listed.set, &[])?)))
+        listed.into_iter().find_map(|listed| Some((listed, self.granted.path(id, &listed.set, &[])?)))
     }
 
     /// Whether the policy has a line of the lists.

@@ -53,9 +53,10 @@ pub fn check(policy: &Policy) -> Vec<Diagnostic> {
     });
     let opened: Vec<PathSet> = opened.collect();
     let rules = granted::allows(policy, Verb::Write);
+    let granted = granted::Granted::new(policy);
     rules
         .filter_map(|(id, rule)| {
-            let found = |places: &PathSet| granted::path(policy, id, places, &[Verb::Exec]);
+            let found = |places: &PathSet| granted.path(id, places, &[Verb::Exec]);
             // Where running is denied, a narrower rule may have opened it again.
             let path = found(&outside).or_else(|| opened.iter().find_map(found))?;
             let message = "what the command writes here it may run, and so may whoever finds it afterwards";

@@ -247,8 +247,11 @@ pub fn shortest<'a>(
             required.iter().zip(&choice).map(|(set, index)| &set.include[*index][..]).collect();
         budget.spend(1)?;
         let limit = best.as_ref().map(|best| best.size().0).or(shorter_than);
+        // No word of a pattern has fewer units than it has steps that take one.
+        let least = patterns.iter().map(|shape| shape.iter().filter(|token| **token != Token::Many).count()).max();
+        let hopeless = limit.zip(least).is_some_and(|(limit, least)| least >= limit);
         let mut absent: Vec<Shape<'a>> = Vec::new();
-        while let Some(word) = one(space, &patterns, required, (refusals, &absent), limit, budget)? {
+        while !hopeless && let Some(word) = one(space, &patterns, required, (refusals, &absent), limit, budget)? {
             let member = space.kind.member(word);
             let around = match &member {
                 Member::Host(Host::Name(name)) => space.absent.iter().flat_map(|absent| absent.around(name)).collect(),
