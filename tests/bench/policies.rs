@@ -22,6 +22,10 @@ use std::fmt::Write as _;
 
 fn main() {
     divan::main();
+    // All of them were run, and not a few that a filter chose.
+    if std::env::args().skip(1).all(|argument| argument == "--bench") && std::env::args().len() > 1 {
+        analysis::print_growth();
+    }
 }
 
 struct NoFiles;
@@ -232,6 +236,28 @@ mod analysis {
         let policy = policy(count);
         let wanted = Wanted { errors_alone: false, shell_config: |_| Vec::new() };
         bencher.bench_local(|| lint::run(black_box(&policy), wanted));
+    }
+
+    fn seconds(count: usize) -> f64 {
+        let policy = policy(count);
+        let wanted = Wanted { errors_alone: false, shell_config: |_| Vec::new() };
+        let once = |_| {
+            let start = std::time::Instant::now();
+            black_box(lint::run(black_box(&policy), wanted));
+            start.elapsed().as_secs_f64()
+        };
+        (0..3).map(once).fold(f64::INFINITY, f64::min)
+    }
+
+    /// How the time of all findings grows with the rules: as which power of their number. Budget: 1.3.
+    pub fn print_growth() {
+        let (thousand, ten) = (seconds(1000), seconds(10_000));
+        println!(
+            "all findings: {:.1} ms for 1000 rules, {:.1} ms for 10000: they grow as the rules to the power of {:.2}",
+            thousand * 1e3,
+            ten * 1e3,
+            (ten / thousand).log10()
+        );
     }
 
     /// How the rules stand to each other, and nothing else.

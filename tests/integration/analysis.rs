@@ -1,8 +1,9 @@
-//! Questions about whole policies: by hand here, against a brute force in `generated`.
+//! Questions about whole policies: by hand here, against a brute force in `generated` and `worth`.
 
 mod alone;
 pub mod generated;
 mod oracle;
+mod worth;
 
 use sandbox_runtime::analysis::{self, Answer, Budget};
 use sandbox_runtime::diagnostic::any_error;
