@@ -239,10 +239,8 @@ mod tests {
             found("assume $env.D inside /srv\nallow read $env.D\ndeny read /srv/*/k\nexpect deny read /srv/*/k"),
             ["read /srv/x/k, where `$env.D` is `/srv/x/k`"]
         );
-        assert_eq!(
-            found("assume $env.D inside ~\nallow read, write $env.D\nexpect deny write ~/.config"),
-            ["write $HOME/.config, where `$env.D` is `$HOME/.config`"]
-        );
+        // At the home itself, where it is taken to lie first, the expectation fails by itself.
+        assert_eq!(found("assume $env.D inside ~\nallow read, write $env.D\nexpect deny write ~/.config"), [""; 0]);
         // A home is not `/`, nor the workspace in a folder of settings.
         assert_eq!(
             found("assume $WORKSPACE inside ~\nallow read $WORKSPACE\ndeny read ~/.ssh\nexpect deny read ~/.ssh"),
