@@ -9,7 +9,7 @@ pub fn write(value: &impl Serialize) -> io::Result<Vec<u8>> {
     serde_json::to_vec(value).map_err(io::Error::from)
 }
 
-/// `None` for anything but what [`write`] makes of such a value.
+/// `None` for anything but what [`write()`] makes of such a value.
 pub fn read<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
     serde_json::from_slice(bytes).ok()
 }
