@@ -327,17 +327,7 @@ impl Answer<'_> {
     }
 
     fn json(&self, suggestion: &Suggestion) -> serde_json::Value {
-        let rule = |id: RuleId| {
-            let rule = self.policy.rule(id);
-            let location = self.sources.location(rule.span);
-            serde_json::json!({
-                "file": location.name,
-                "line": location.line,
-                "text": self.line(id),
-                "effect": rule.effect,
-                "because": rule.because,
-            })
-        };
+        let rule = |id: RuleId| rule::json(self.policy.rule(id), self.sources, &self.line(id));
         let (verb, object) = self.access.words();
         serde_json::json!({
             "verb": verb,

@@ -33,3 +33,15 @@ pub fn with_reason(rule: &Rule, sources: &Sources) -> String {
     }
     text
 }
+
+/// A rule for programs, under the words that its answer has for it.
+pub fn json(rule: &Rule, sources: &Sources, text: &str) -> serde_json::Value {
+    let location = sources.location(rule.span);
+    serde_json::json!({
+        "file": location.name,
+        "line": location.line,
+        "text": text,
+        "effect": rule.effect,
+        "because": rule.because,
+    })
+}

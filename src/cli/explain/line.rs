@@ -211,14 +211,7 @@ impl<'a> Answer<'a> {
     fn json(&self) -> serde_json::Value {
         let rule = |id: RuleId| {
             let rule = self.policy.rule(id);
-            let location = self.sources.location(rule.span);
-            serde_json::json!({
-                "file": location.name,
-                "line": location.line,
-                "text": rule::words(rule, self.sources),
-                "effect": rule.effect,
-                "because": rule.because,
-            })
+            rule::json(rule, self.sources, &rule::words(rule, self.sources))
         };
         let one = |target: &Target| {
             let (alone, witness): (_, Option<&Access>) = match &target.alone {
