@@ -131,8 +131,8 @@ mod tests {
                 let name = Name::parse(entry.trim_start_matches("*.")).unwrap();
                 builder.push(entry.starts_with('*'), &name, line).unwrap();
             }
-            let table = Pattern::Table(Arc::new(builder.finish("l".into())));
-            (vec![table], entries.iter().map(|entry| Pattern::parse(entry).unwrap()).collect())
+            let table = Arc::new(builder.finish("l".into()));
+            (table.all(), entries.iter().map(|entry| Pattern::parse(entry).unwrap()).collect())
         });
         prop_oneof![2 => one, 3 => list]
     }

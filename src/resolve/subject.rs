@@ -161,7 +161,7 @@ pub(super) fn subjects(
             vec![Subject::Names(NameSet { include: vec![pattern], exclude: except.names.clone() })]
         }
         Item::Host(pattern, ports) => hosts(vec![pattern], ports.as_ref(), except, purpose, span, diagnostics),
-        Item::Hosts(table) => hosts(vec![host::Pattern::Table(table)], None, except, purpose, span, diagnostics),
+        Item::Hosts(table) => hosts(table.all(), None, except, purpose, span, diagnostics),
         Item::Localhost(ports) => {
             let ports = peers(ports.as_ref(), purpose);
             let two =

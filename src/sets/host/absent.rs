@@ -96,16 +96,23 @@ impl<'a> Nearby<'a> {
     }
 }
 
-/// Which lists hold a name, and which patterns.
-type Holders = (Vec<bool>, Vec<u32>);
+/// What tells entries apart.
+#[derive(PartialEq, Eq, Hash)]
+struct Class {
+    /// Whether the entry has a `*`: one without opens private addresses.
+    below: bool,
+    /// For each list whether it holds the entry, and whether it names it.
+    lists: Vec<(bool, bool)>,
+    /// The patterns that hold it.
+    patterns: Vec<u32>,
+}
 
 impl Absent {
     /// Chooses for some lists and all patterns that they are asked about with.
     pub fn new(tables: Vec<Arc<Table>>, patterns: &[&Pattern]) -> Self {
         let nearby = Nearby::new(patterns);
         let mut kept: HashSet<Box<[u8]>> = HashSet::new();
-        // By what holds them: the lists, then the patterns.
-        let mut classes: HashMap<Holders, (usize, Box<[u8]>)> = HashMap::new();
+        let mut classes: HashMap<Class, (usize, Box<[u8]>)> = HashMap::new();
         for table in &tables {
             'entries: for index in 0..table.len() {
                 let entry = table.key(index);
@@ -116,7 +123,7 @@ impl Absent {
                         kept.insert(entry.into());
                         continue 'entries;
                     }
-                    lists.push(relation == Relation::Inside);
+                    lists.push((relation == Relation::Inside, other.has(entry)));
                 }
                 let mut inside = Vec::new();
                 for number in nearby.of(entry) {
@@ -131,7 +138,8 @@ impl Absent {
                 }
                 inside.sort_unstable();
                 let size = table.size(index).0 * 256 + table.size(index).1;
-                let known = classes.entry((lists, inside)).or_insert_with(|| (size, entry.into()));
+                let class = Class { below: table::is_below(entry), lists, patterns: inside };
+                let known = classes.entry(class).or_insert_with(|| (size, entry.into()));
                 if size < known.0 {
                     *known = (size, entry.into());
                 }
@@ -143,12 +151,7 @@ impl Absent {
 
     /// The entries of a list that are kept, as patterns.
     pub fn kept_of(&self, table: &Table) -> Vec<Pattern> {
-        let mut kept: Vec<&[u8]> = self
-            .kept
-            .iter()
-            .map(|key| &key[..])
-            .filter(|key| table.covering(key).is_some_and(|index| table.key(index) == *key))
-            .collect();
+        let mut kept: Vec<&[u8]> = self.kept.iter().map(|key| &key[..]).filter(|key| table.has(key)).collect();
         kept.sort_unstable();
         kept.into_iter().map(table::pattern).collect()
     }

@@ -2,7 +2,8 @@
 //!
 //! Keys are labels from the right, a zero byte between two, and one at the end where every name below is meant: what lies
 //! below a name is a run of keys. What another entry covers is left out, so the keys of one set are always the same ones,
-//! and the entry that holds a name is the greatest key that is not greater than the name's.
+//! and the entry that holds a name is the greatest key that is not greater than the name's. A name that stands in the list
+//! beside a `*.` that covers it is no less named, though: those make a table of their own.
 
 use super::{Host, Label, Name, Pattern};
 use std::hash::{Hash, Hasher};
@@ -18,6 +19,8 @@ pub struct Table {
     /// The line of the file that each entry is on, from one.
     lines: Box<[u32]>,
     file: Arc<str>,
+    /// The entries without `*` that others cover.
+    covered: Option<Arc<Table>>,
 }
 
 /// Collects the entries of a [`Table`].
@@ -64,25 +67,23 @@ impl Builder {
         sorted.sort_unstable_by(|a, b| {
             a.0.cmp(&b.0).then_with(|| key(a.1, a.2).cmp(key(b.1, b.2))).then_with(|| a.3.cmp(&b.3))
         });
+        sorted.dedup_by(|b, a| key(a.1, a.2) == key(b.1, b.2));
+        let mut covered = Vec::new();
         let mut last: Option<&[u8]> = None;
-        sorted.retain(|(_, start, length, _)| {
+        sorted.retain(|(_, start, length, line)| {
             let own = key(*start, *length);
-            let kept = last.is_none_or(|last| !covers(last, own));
-            if kept {
-                last = Some(own);
+            if last.is_some_and(|last| covers(last, own)) {
+                if !is_below(own) {
+                    covered.push((own, *line));
+                }
+                return false;
             }
-            kept
+            last = Some(own);
+            true
         });
-        let mut keys = Vec::with_capacity(sorted.iter().map(|(_, _, length, _)| *length as usize).sum());
-        let (mut ends, mut lines) = (Vec::with_capacity(sorted.len()), Vec::with_capacity(sorted.len()));
-        let mut end = 0;
-        for (_, start, length, line) in sorted {
-            keys.extend_from_slice(key(start, length));
-            end += length;
-            ends.push(end);
-            lines.push(line);
-        }
-        Table { keys: keys.into(), ends: ends.into(), lines: lines.into(), file }
+        let sorted = sorted.into_iter().map(|(_, start, length, line)| (key(start, length), line)).collect::<Vec<_>>();
+        let covered = (!covered.is_empty()).then(|| Arc::new(Table::new(&covered, Arc::clone(&file), None)));
+        Table::new(&sorted, file, covered)
     }
 }
 
@@ -145,6 +146,31 @@ pub(super) fn pattern(key: &[u8]) -> Pattern {
 }
 
 impl Table {
+    /// Of sorted keys, of which none covers another, and their lines.
+    fn new(entries: &[(&[u8], u32)], file: Arc<str>, covered: Option<Arc<Self>>) -> Self {
+        let mut keys = Vec::with_capacity(entries.iter().map(|(key, _)| key.len()).sum());
+        let (mut ends, mut lines) = (Vec::with_capacity(entries.len()), Vec::with_capacity(entries.len()));
+        let mut end = 0;
+        for (key, line) in entries {
+            keys.extend_from_slice(key);
+            // The builder counted that they fit.
+            end += u32::try_from(key.len()).unwrap_or(u32::MAX);
+            ends.push(end);
+            lines.push(*line);
+        }
+        Self { keys: keys.into(), ends: ends.into(), lines: lines.into(), file, covered }
+    }
+
+    /// All that the list says, as patterns of one set: the table, and one of the names that it has beside a `*.` that
+    /// covers them, since who writes a name means it (see [`HostSet::names`](super::HostSet::names)).
+    pub fn all(self: &Arc<Self>) -> Vec<Pattern> {
+        [Some(self), self.covered.as_ref()]
+            .into_iter()
+            .flatten()
+            .map(|table| Pattern::Table(Arc::clone(table)))
+            .collect()
+    }
+
     /// How many entries there are, less those that others cover.
     pub fn len(&self) -> usize {
         self.ends.len()
@@ -194,7 +220,12 @@ impl Table {
 
     /// Whether an entry is this name itself.
     pub fn names(&self, name: &Name) -> bool {
-        self.covering(&key(name)).is_some_and(|index| !is_below(self.key(index)))
+        self.has(&key(name))
+    }
+
+    /// Whether a key is an entry of its own.
+    pub(super) fn has(&self, key: &[u8]) -> bool {
+        self.covering(key).is_some_and(|index| self.key(index) == key)
     }
 
     /// The line of the entry that holds a name.
