@@ -5,6 +5,7 @@
 //! Expansions of globs are facts beside the rules.
 
 mod codes;
+mod idle;
 mod link;
 mod node;
 mod place;
@@ -25,6 +26,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Binds a policy to a machine. A bound policy must not be used if one of the diagnostics is an error.
 pub fn bind(policy: Policy, host: &dyn Host) -> (Option<BoundPolicy>, Vec<Diagnostic>) {
+    bind_some(policy, host, false)
+}
+
+/// As [`bind()`], for those who carry a policy out and need not say which rule denies what: rules that deny writing where
+/// nothing grants it may be missing. Permits the same, and says the same errors.
+pub fn bind_grants(policy: Policy, host: &dyn Host) -> (Option<BoundPolicy>, Vec<Diagnostic>) {
+    bind_some(policy, host, true)
+}
+
+fn bind_some(policy: Policy, host: &dyn Host, grants: bool) -> (Option<BoundPolicy>, Vec<Diagnostic>) {
     let mut policy = policy;
     let mut diagnostics = Vec::new();
     let mut values = variable::settle(&mut policy, host, &mut diagnostics);
@@ -38,6 +49,10 @@ pub fn bind(policy: Policy, host: &dyn Host) -> (Option<BoundPolicy>, Vec<Diagno
         return (None, diagnostics);
     }
     let places = variable::places(&values);
+    let mounts = node::aliases(host);
+    if grants && policy.system == System::Linux && mounts.is_empty() {
+        idle::leave_out(&mut policy, &places, &mut links);
+    }
     let mut placer = place::Placer {
         values: &values,
         places: &places,
@@ -58,7 +73,6 @@ pub fn bind(policy: Policy, host: &dyn Host) -> (Option<BoundPolicy>, Vec<Diagno
     }
     let expansions = walk::walk(&policy, host, &links, &private, &mut diagnostics).expansions;
     values.insert("TMP".to_owned(), private.place.to_string());
-    let mounts = node::aliases(host);
     let search_path = variable::search_path(host).into_iter().map(|place| links.follow(&place).place).collect();
     policy.facts = Facts {
         variables: values,

@@ -72,7 +72,7 @@ fn in_std(policy: &BoundPolicy, span: Span) -> bool {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::bind::bind;
+    use crate::bind::{bind, bind_grants};
     use crate::diagnostic::Level;
     use crate::host::nominal;
     use crate::resolve::{Options, STD, resolve, tests::Texts};
@@ -91,8 +91,9 @@ mod tests {
                 let given = sources.add(*name, text);
                 let options = Options { system: System::Linux, defines: std::collections::BTreeMap::new() };
                 let policy = resolve(&[given], &mut sources, &Texts(&[]), &options).0.unwrap();
-                let policy = bind(policy, &nominal()).0.unwrap();
                 let [all, errors] = [false, true].map(|errors_alone| {
+                    let bind = if errors_alone { bind_grants } else { bind };
+                    let policy = bind(policy.clone(), &nominal()).0.unwrap();
                     let compiled = compile(&policy, &Needs { nest, errors_alone, ..Needs::default() });
                     let errors = compiled.diagnostics.into_iter().filter(|said| said.level == Level::Error);
                     (compiled.plan, errors.collect::<Vec<_>>())

@@ -55,6 +55,18 @@ const LISTED_FROM: usize = 8;
 /// A directory with more names than this is not listed: to look at those that the policy names costs less.
 const LISTED_MOST: usize = 400;
 
+/// A place with no link on the way to it: the number of its node, or of the first on the way that is not there.
+pub(super) struct Place {
+    node: usize,
+    path: AbsPath,
+}
+
+impl Place {
+    pub fn root() -> Self {
+        Self { node: 0, path: AbsPath::root() }
+    }
+}
+
 /// Where a path leads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Followed {
@@ -144,22 +156,41 @@ impl<'h> Links<'h> {
         Ok(node)
     }
 
-    /// Whether the literal prefix of a pattern that starts at the root is its own place: no link is on the way, as far as it
-    /// exists. So it is with nearly all, and nothing has to be taken apart for them.
-    pub fn is_straight(&mut self, pattern: &Pattern) -> bool {
-        if pattern.start != Start::Root || self.own.iter().any(|own| pattern.begins_inside(own)) {
+    /// A place from the root; `None` where a link is on the way to it, or that can't be seen.
+    pub fn straight(&mut self, place: &[FileName]) -> Option<Place> {
+        let path = |depth: usize| AbsPath { start: Start::Root, segments: place[..depth].to_vec() };
+        let mut node = 0;
+        for (depth, name) in place.iter().enumerate() {
+            node = self.below(node, name);
+            match self.look(node, || path(depth + 1)) {
+                Ok(Some(found)) if found.kind != NodeKind::Link => {}
+                Ok(None) => break,
+                _ => return None,
+            }
+        }
+        Some(Place { node, path: path(place.len()) })
+    }
+
+    /// Whether the literal prefix of a pattern that starts at a place is its own place: no link is on the way, as far as it
+    /// exists. So it is with nearly all, and nothing has to be taken apart for them. What the pattern itself says of its
+    /// start is not looked at.
+    pub fn is_straight(&mut self, place: &Place, pattern: &Pattern) -> bool {
+        let literal = || (0..).map_while(|depth| pattern.literal_at(depth));
+        let names = || place.path.segments.iter().map(|name| &**name).chain(literal());
+        let is_inside = |own: &AbsPath| {
+            let mut names = names();
+            own.segments.iter().all(|name| names.next() == Some(name))
+        };
+        if self.own.iter().any(is_inside) || self.seen[place.node].node == Some(None) {
             return true;
         }
-        let mut at = 0;
-        for depth in 0.. {
-            let Some(name) = pattern.literal_at(depth) else { break };
+        let mut at = place.node;
+        for (depth, name) in (place.path.segments.len()..).zip(literal()) {
             if matches!(name, b"" | b"." | b"..") {
                 return false;
             }
-            let path = |depth| AbsPath {
-                start: Start::Root,
-                segments: (0..depth).filter_map(|depth| pattern.literal_at(depth)).map(FileName::from).collect(),
-            };
+            let path =
+                |depth| AbsPath { start: Start::Root, segments: names().take(depth).map(FileName::from).collect() };
             self.list(at, || path(depth));
             at = self.below(at, name);
             match self.look(at, || path(depth + 1)) {

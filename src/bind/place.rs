@@ -5,7 +5,7 @@
 //! more specific than which does not depend on links.
 
 use super::codes::{LINK_IN_WRITABLE, LINK_LOOP, VARIABLE_VALUE};
-use super::link::{Fault, Links};
+use super::link::{Fault, Links, Place};
 use super::private::{Private, Shared};
 use super::variable::{Places, Values};
 use crate::diagnostic::Diagnostic;
@@ -121,7 +121,7 @@ impl Placer<'_, '_> {
             let Some(place) = self.places.get(&**name).filter(|_| **name != *TMP) else { return Vec::new() };
             pattern.put_at(place);
         }
-        if self.links.is_straight(pattern) {
+        if pattern.start != Start::Root || self.links.is_straight(&Place::root(), pattern) {
             return Vec::new();
         }
         let prefix = pattern.literal_prefix();

@@ -382,3 +382,91 @@ fn a_linked_worktree_is_written_through_its_variable() {
     assert!(bound.policy().facts.nodes.contains_key(&path("/home/u/main/.git/hooks")));
     assert_eq!(body("allow write $GIT_COMMON_DIR", "").codes(), ["unset-variable"]);
 }
+
+mod granted {
+    use super::*;
+    use crate::bind::bind_grants;
+    use proptest::prelude::*;
+
+    const NAMES: [&str; 3] = ["a", "b", "c"];
+
+    fn place() -> impl Strategy<Value = String> {
+        let top = prop::sample::select(vec!["/home/u", "/home/u", "/home/u/ws", "/tmp", "/dev/shm", "/srv", ""]);
+        let names = prop::collection::vec(prop::sample::select(NAMES.to_vec()), 1..4);
+        (top, names).prop_map(|(top, names)| format!("{top}/{}", names.join("/")))
+    }
+
+    fn line() -> impl Strategy<Value = String> {
+        prop_oneof![
+            3 => place().prop_map(|at| format!("f {at}")),
+            2 => place().prop_map(|at| format!("d {at}")),
+            2 => (place(), place()).prop_map(|(at, to)| format!("l {at} -> {to}")),
+        ]
+    }
+
+    fn target() -> impl Strategy<Value = String> {
+        let top = prop::sample::select(vec!["$HOME", "$HOME", "$WORKSPACE", "$TMP", "/tmp", "/srv", "/home/u", ""]);
+        let names = vec!["a", "b", "c", "a", "b", "c", "*", "**/a"];
+        let names = prop::collection::vec(prop::sample::select(names), 1..4);
+        (top, names).prop_map(|(top, names)| format!("{top}/{}", names.join("/")))
+    }
+
+    fn rule() -> impl Strategy<Value = String> {
+        let effect = prop::sample::select(vec!["deny", "deny", "deny", "forbid", "allow"]);
+        let verbs = prop::sample::select(vec!["write", "write", "write", "read", "read, write"]);
+        (effect, verbs, target(), prop::option::weighted(0.2, target())).prop_map(|(effect, verbs, target, except)| {
+            let except = except.map(|except| format!(" except {except}")).unwrap_or_default();
+            format!("{effect} {verbs} {target}{except}")
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 1500, ..ProptestConfig::default() })]
+
+        /// What may be left out changes nothing that is permitted, and no error.
+        #[test]
+        fn what_is_left_out_decides_nothing(
+            lines in prop::collection::vec(line(), 0..10),
+            rules in prop::collection::vec(rule(), 1..8),
+            asked in prop::collection::vec(place(), 20),
+            twice in prop::bool::weighted(0.2),
+        ) {
+            let twice = if twice { "m ext4 8:1 / /\nm ext4 8:1 /home /srv\n" } else { "" };
+            let listing = format!("{HOME}{}\n{twice}", lines.join("\n"));
+            // A name may be a directory in one line and a file in another.
+            let Ok(host) = Listing::parse(&listing) else { return Ok(()) };
+            let text = format!("srt 1\ndefault read allow\n{}\n", rules.join("\n"));
+            let outcome = of(&[("a.policy", &text)]);
+            let Some(policy) = outcome.policy.clone() else { return Ok(()) };
+            let (all, said) = bind(policy.clone(), &host);
+            let (some, said_of_some) = bind_grants(policy, &host);
+            let errors = |said: Vec<Diagnostic>| said.into_iter().filter(|d| d.level == Level::Error).collect::<Vec<_>>();
+            prop_assert_eq!(errors(said), errors(said_of_some));
+            let (Some(all), Some(some)) = (all, some) else { return Ok(()) };
+            for asked in asked.iter().map(|asked| path(asked)) {
+                for access in [Access::Read(asked.clone()), Access::Write(asked.clone()), Access::Exec(asked.clone())] {
+                    prop_assert_eq!(decide(&all, &access).allowed, decide(&some, &access).allowed, "{}", access);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn only_what_is_granted_nowhere_is_left_out() {
+        let text = "srt 1\ndefault read allow\nallow write $WORKSPACE\n\
+            deny write $HOME/.a\ndeny write $HOME/.link/b\ndeny write $HOME/ws/c\ndeny write $HOME/**/d\n\
+            deny read $HOME/.e\ndeny write /tmp/f\ndeny write /etc/g\n";
+        let host = Listing::parse(&format!("{HOME}d /home/u/ws/x\nl /home/u/.link -> ws/x\n")).unwrap();
+        let policy = of(&[("a.policy", text)]).policy().clone();
+        let policy = Bound { policy: bind_grants(policy, &host).0, diagnostics: Vec::new() };
+        insta::assert_snapshot!(policy.rules().join("\n"), @r"
+        allow write /home/u/ws
+        deny write /home/u/ws/x/b
+        deny write /home/u/.link/b
+        deny write /home/u/ws/c
+        deny write /home/u/**/d
+        deny read /home/u/.e
+        deny write /tmp/f
+        ");
+    }
+}

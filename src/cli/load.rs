@@ -3,7 +3,7 @@
 use super::arguments::PolicyChoice;
 use super::flags::FlagText;
 use super::{files, flags};
-use sandbox_runtime::bind::bind;
+use sandbox_runtime::bind::{bind, bind_grants};
 use sandbox_runtime::diagnostic::{Diagnostic, any_error};
 use sandbox_runtime::host::Host;
 use sandbox_runtime::host::real::Machine;
@@ -34,19 +34,31 @@ pub fn this_system() -> System {
 /// # Errors
 /// A sentence for the command line: a file that cannot be read, a flag that makes no sense.
 pub fn bound(choice: &PolicyChoice) -> Result<Loaded<BoundPolicy>, String> {
-    bound_within(choice, Vec::new())
+    bound_within(choice, Vec::new(), bind)
 }
 
-/// The same, with the claim that it is within some other policies.
+/// The same to be carried out, with the claim that it is within some other policies: of the rules that only deny, some may be
+/// missing.
 ///
 /// # Errors
 /// As [`bound`].
-pub fn bound_within(choice: &PolicyChoice, ceilings: Vec<FlagText>) -> Result<Loaded<BoundPolicy>, String> {
+pub fn grants_within(choice: &PolicyChoice, ceilings: Vec<FlagText>) -> Result<Loaded<BoundPolicy>, String> {
+    bound_within(choice, ceilings, bind_grants)
+}
+
+/// Binds a policy to a machine.
+type Bind = fn(Policy, &dyn Host) -> (Option<BoundPolicy>, Vec<Diagnostic>);
+
+/// As [`bound`], with the claim that it is within some other policies.
+///
+/// # Errors
+/// As [`bound`].
+pub fn bound_within(choice: &PolicyChoice, ceilings: Vec<FlagText>, bind: Bind) -> Result<Loaded<BoundPolicy>, String> {
     let directory = std::env::current_dir().map_err(|error| format!("cannot tell where this is: {error}"))?;
     let mut sources = Sources::default();
     let mut given = given(choice, &directory, &mut sources)?;
     given.extend(ceilings.into_iter().map(|ceiling| sources.add(ceiling.name, ceiling.text)));
-    bind_given(choice, &directory, &given, sources)
+    bind_given(choice, &directory, &given, sources, bind)
 }
 
 /// The same policy with one more rule, if that can be bound too; what is said of it is dropped.
@@ -56,7 +68,7 @@ pub fn bound_with(choice: &PolicyChoice, rule: &str) -> Option<BoundPolicy> {
     let mut given = given(choice, &directory, &mut sources).ok()?;
     // `deny` wins where several defaults meet, so `allow` adds nothing to what the policy says.
     given.push(sources.add("the suggested rule", format!("srt 1\ndefault read allow\n{rule}\n")));
-    let loaded = bind_given(choice, &directory, &given, sources).ok()?;
+    let loaded = bind_given(choice, &directory, &given, sources, bind).ok()?;
     if any_error(&loaded.diagnostics) { None } else { loaded.policy }
 }
 
@@ -65,9 +77,10 @@ fn bind_given(
     directory: &Path,
     given: &[SourceId],
     sources: Sources,
+    bind: Bind,
 ) -> Result<Loaded<BoundPolicy>, String> {
     let loaded = resolved(given, sources, &choice.defines, this_system());
-    Ok(bind_to(loaded, &chosen_machine(choice, directory)?))
+    Ok(bound_by(bind, loaded, &chosen_machine(choice, directory)?))
 }
 
 /// This machine as `bind` sees it, with the workspace that the command line chooses.
@@ -96,6 +109,10 @@ pub fn machine(workspace: Option<&Path>, defines: &[(String, String)], directory
 
 /// Binds what was resolved; says nothing more where that already failed.
 pub fn bind_to(loaded: Loaded<Policy>, host: &dyn Host) -> Loaded<BoundPolicy> {
+    bound_by(bind, loaded, host)
+}
+
+fn bound_by(bind: Bind, loaded: Loaded<Policy>, host: &dyn Host) -> Loaded<BoundPolicy> {
     let Loaded { sources, policy, mut diagnostics } = loaded;
     let policy = match policy {
         Some(policy) if !any_error(&diagnostics) => {

@@ -96,6 +96,15 @@ fn matches(pieces: &[Piece], text: &[u8]) -> bool {
                 if piece + 1 == pieces.len() {
                     return true;
                 }
+                // Of a text that is to follow, the next place where it stands: where a character begins, if it begins with one.
+                if let Some(Piece::Text(literal)) = pieces.get(piece + 1)
+                    && !matches!(literal[0], 0x80..=0xbf)
+                {
+                    let Some(skipped) = text[at..].windows(literal.len()).position(|window| window == literal) else {
+                        return false;
+                    };
+                    at += skipped;
+                }
                 retry = Some((piece, at));
                 Some(0)
             }

@@ -1,0 +1,92 @@
+//! Rules that deny writing where nothing grants it, left out before they cost anything.
+//!
+//! A module that denies the writing of hundreds of start-up files is used by many who grant one directory. What such rules
+//! say of a place that no allow comes near is what no rule at all would say of it. Not left out: what may be something else
+//! than it is called, since a link is on the way to it, or a file system is mounted twice.
+
+use super::link::{Links, Place};
+use super::variable::Places;
+use crate::ir::{Policy, Subject};
+use crate::sets::path::{AbsPath, FileName, Pattern, Start};
+use crate::vocabulary::{Effect, Verb};
+
+/// Takes these rules out of a policy for Linux whose variables are settled. What is permitted stays what it was, as does
+/// every finding that is an error.
+pub(super) fn leave_out(policy: &mut Policy, places: &Places, links: &mut Links<'_>) {
+    // The run's own `$TMP` is one of these.
+    let mut granted = vec![AbsPath::root().join("tmp"), AbsPath::root().join("dev").join("shm")];
+    for rule in policy.rules.iter().filter(|rule| rule.effect == Effect::Allow && rule.verb == Verb::Write) {
+        let Subject::Paths(set) = &rule.subject else { continue };
+        for pattern in &set.include {
+            let start = match &pattern.start {
+                Start::Variable(name) if **name == *"TMP" => continue,
+                start => start,
+            };
+            let Some(start) = place(start, places) else { return };
+            let literal = (0..).map_while(|depth| pattern.literal_at(depth)).map(FileName::from);
+            let prefix = AbsPath { start: Start::Root, segments: start.iter().cloned().chain(literal).collect() };
+            let followed = links.follow(&prefix);
+            granted.extend([prefix, followed.place]);
+        }
+    }
+    // Most start where the one before did.
+    let mut last: Option<(Start, Option<Around<'_>>)> = None;
+    policy.rules.retain(|rule| {
+        let Subject::Paths(set) = &rule.subject else { return true };
+        if rule.effect == Effect::Allow || rule.verb != Verb::Write {
+            return true;
+        }
+        let mut is_idle = |pattern: &Pattern| {
+            let known = last.take().filter(|(start, _)| *start == pattern.start);
+            let (_, around) = last.insert(known.unwrap_or_else(|| {
+                let around = place(&pattern.start, places).and_then(|place| Around::new(place, &granted, links));
+                (pattern.start.clone(), around)
+            }));
+            around.as_ref().is_some_and(|around| around.is_apart(pattern) && links.is_straight(&around.at, pattern))
+        };
+        !set.include.iter().chain(&set.exclude).all(&mut is_idle)
+    });
+}
+
+/// Where a pattern starts; `None` where that is not known yet.
+fn place<'p>(start: &Start, places: &'p Places) -> Option<&'p [FileName]> {
+    match start {
+        Start::Root => Some(&[]),
+        Start::Drive(_) => None,
+        Start::Variable(name) if **name == *"TMP" => None,
+        Start::Variable(name) => places.get(&**name).map(|place| &*place.segments),
+    }
+}
+
+/// A place, and the ways from it to what is granted below.
+struct Around<'g> {
+    at: Place,
+    below: Vec<&'g [FileName]>,
+}
+
+impl<'g> Around<'g> {
+    /// `None` where the place itself is granted, or is not where its name says.
+    fn new(place: &[FileName], granted: &'g [AbsPath], links: &mut Links<'_>) -> Option<Self> {
+        let mut below = Vec::new();
+        for grant in granted {
+            if place.starts_with(&grant.segments) {
+                return None;
+            }
+            if let Some(rest) = grant.segments.strip_prefix(place) {
+                below.push(rest);
+            }
+        }
+        Some(Self { at: links.straight(place)?, below })
+    }
+
+    /// Whether the literal prefix of a pattern that starts here neither holds nor lies in anything that is granted.
+    fn is_apart(&self, pattern: &Pattern) -> bool {
+        let differ = |way: &&[FileName]| {
+            way.iter()
+                .zip(0..)
+                .map_while(|(name, depth)| Some((name, pattern.literal_at(depth)?)))
+                .any(|(name, own)| own != &**name)
+        };
+        self.below.iter().all(differ)
+    }
+}
