@@ -10,19 +10,25 @@ crate::codes! {
     /// Without a value the rule would match nothing: an `allow` would do nothing, a `deny` would deny nothing.
     ///
     /// ## Example
-    /// A socket of an agent that may not run (this is found when the policy meets a machine):
+    /// This is found when the policy meets a machine, as here one where `CARGO_HOME` is not set:
+    /// ```listing
+    /// d /home/user/.cargo
+    /// ```
     /// ```policy
     /// srt 1
     /// default read deny
-    /// allow socket $env.SSH_AUTH_SOCK
+    /// allow read $env.CARGO_HOME
     /// ```
     ///
     /// ## Use instead
-    /// `?` drops an `allow` where the variable is unset; `or` gives another target.
+    /// `or` gives another target. (`?` after the variable drops an `allow` where it is unset, with a note.)
+    /// ```listing
+    /// d /home/user/.cargo
+    /// ```
     /// ```policy
     /// srt 1
     /// default read deny
-    /// allow socket $env.SSH_AUTH_SOCK?
+    /// allow read $env.CARGO_HOME or ~/.cargo
     /// ```
     pub UNSET_VARIABLE = "unset-variable", Error;
 
@@ -45,6 +51,7 @@ crate::codes! {
     /// ```
     /// ```policy
     /// srt 1
+    /// use std/shell-config
     /// default read deny
     /// allow read, write $WORKSPACE
     /// ```
@@ -52,11 +59,13 @@ crate::codes! {
     /// ## Use instead
     /// Start in a project's directory, or give `--workspace ~/project`:
     /// ```listing
+    /// d /home/user/project
     /// v HOME=/home/user
     /// v WORKSPACE=/home/user/project
     /// ```
     /// ```policy
     /// srt 1
+    /// use std/shell-config
     /// default read deny
     /// allow read, write $WORKSPACE
     /// ```
@@ -72,6 +81,9 @@ crate::codes! {
     ///
     /// ## Example
     /// Where `VIRTUAL_ENV` is not set:
+    /// ```listing
+    /// d /home/user/workspace/.venv
+    /// ```
     /// ```policy
     /// srt 1
     /// default read deny
@@ -80,6 +92,9 @@ crate::codes! {
     ///
     /// ## Use instead
     /// Set the variable, or give another target by `or`.
+    /// ```listing
+    /// d /home/user/workspace/.venv
+    /// ```
     /// ```policy
     /// srt 1
     /// default read deny
@@ -103,8 +118,10 @@ crate::codes! {
     /// ```
     /// ```policy
     /// srt 1
+    /// use std/shell-config
     /// default read deny
     /// allow read, write $WORKSPACE
+    /// # lint: allow(write-and-run) the build runs what it has made
     /// allow read, write $WORKSPACE/build/out
     /// ```
     ///
@@ -116,8 +133,10 @@ crate::codes! {
     /// ```
     /// ```policy
     /// srt 1
+    /// use std/shell-config
     /// default read deny
     /// allow read, write $WORKSPACE
+    /// # lint: allow(write-and-run) the build runs what it has made
     /// allow read, write /data/build/out
     /// ```
     pub LINK_IN_WRITABLE = "link-in-writable", Error;
@@ -168,6 +187,7 @@ crate::codes! {
     /// ```policy
     /// srt 1
     /// default read allow
+    /// # lint: allow(later-from-outside) nobody else makes such files meanwhile
     /// deny read **/.env
     /// ```
     ///
@@ -175,6 +195,7 @@ crate::codes! {
     /// ```policy
     /// srt 1
     /// default read allow
+    /// # lint: allow(later-from-outside) nobody else makes such files meanwhile
     /// deny read $WORKSPACE/**/.env
     /// ```
     pub UNANCHORED_GLOB = "unanchored-glob", Warning;
@@ -196,6 +217,7 @@ crate::codes! {
     /// ```policy
     /// srt 1
     /// default read allow
+    /// # lint: allow(later-from-outside) nobody else makes such files meanwhile
     /// deny read $WORKSPACE/**/.env
     /// ```
     ///

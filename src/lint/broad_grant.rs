@@ -2,7 +2,7 @@
 //!
 //! Judges each rule by itself; which breadth is too much is a closed table here.
 
-mod suffix;
+pub(super) mod suffix;
 
 use super::{granted, is_given, place};
 use crate::codes;
@@ -32,6 +32,13 @@ codes! {
     /// srt 1
     /// use std/system
     /// default read deny
+    /// allow read ~
+    /// ```
+    /// ```policy
+    /// srt 1
+    /// use std/system
+    /// default read deny
+    /// # lint: allow(proxy-only) the client speaks to a proxy
     /// allow connect *.github.io
     /// ```
     ///
@@ -40,6 +47,13 @@ codes! {
     /// srt 1
     /// use std/system
     /// default read deny
+    /// allow read ~/notes
+    /// ```
+    /// ```policy
+    /// srt 1
+    /// use std/system
+    /// default read deny
+    /// # lint: allow(proxy-only) the client speaks to a proxy
     /// allow connect docs.example.github.io
     /// ```
     pub BROAD_GRANT = "broad-grant", Warning;

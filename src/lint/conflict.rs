@@ -21,16 +21,16 @@ codes! {
     /// ```policy
     /// srt 1
     /// default read deny
-    /// deny read ~/.config
-    /// allow read ~/.config/**
+    /// deny read $WORKSPACE/src
+    /// allow read $WORKSPACE/src/**
     /// ```
     ///
     /// ## Use instead
     /// ```policy
     /// srt 1
     /// default read deny
-    /// deny read ~/.config
-    /// allow read ~/.config/git
+    /// deny read $WORKSPACE/src
+    /// allow read $WORKSPACE
     /// ```
     pub CONFLICT = "conflict", Warning;
 }

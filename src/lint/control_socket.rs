@@ -25,7 +25,7 @@ codes! {
     /// srt 1
     /// use std/system
     /// default read deny
-    /// allow socket /run/docker.sock
+    /// on macos { allow socket ~/.docker/run/docker.sock }
     /// ```
     ///
     /// ## Use instead
@@ -34,6 +34,7 @@ codes! {
     /// srt 1
     /// use std/system
     /// default read deny
+    /// # lint: allow(proxy-only) the client speaks to a proxy
     /// allow connect builder.example.com:443
     /// ```
     pub CONTROL_SOCKET = "control-socket", Error;

@@ -21,17 +21,17 @@ codes! {
     /// ```policy
     /// srt 1
     /// default read deny
-    /// deny read ~/.config
-    /// allow read [~/.config, ~/.config/git] except ~/.config/git/*
-    /// forbid read ~/.config/git
+    /// allow read $WORKSPACE
+    /// forbid read $WORKSPACE/src
+    /// allow read $WORKSPACE/src/generated
     /// ```
     ///
     /// ## Use instead
     /// ```policy
     /// srt 1
     /// default read deny
-    /// deny read ~/.config
-    /// allow read ~/.config/git
+    /// allow read $WORKSPACE
+    /// forbid read $WORKSPACE/src except $WORKSPACE/src/generated
     /// ```
     pub DEAD_RULE = "dead-rule", Warning;
 }

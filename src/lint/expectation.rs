@@ -18,16 +18,18 @@ codes! {
     /// ## Example
     /// ```policy
     /// srt 1
-    /// default read allow
-    /// expect deny read ~/.ssh
+    /// default read deny
+    /// allow read $WORKSPACE
+    /// expect deny read $WORKSPACE/.git
     /// ```
     ///
     /// ## Use instead
     /// ```policy
     /// srt 1
-    /// default read allow
-    /// deny read ~/.ssh
-    /// expect deny read ~/.ssh
+    /// default read deny
+    /// allow read $WORKSPACE
+    /// deny read $WORKSPACE/.git
+    /// expect deny read $WORKSPACE/.git
     /// ```
     pub EXPECTATION = "expectation", Error;
 }

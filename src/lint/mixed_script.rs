@@ -28,6 +28,7 @@ codes! {
     /// srt 1
     /// use std/system
     /// default read deny
+    /// # lint: allow(proxy-only) the client speaks to a proxy
     /// allow connect аpple.example
     /// ```
     ///
@@ -37,6 +38,7 @@ codes! {
     /// srt 1
     /// use std/system
     /// default read deny
+    /// # lint: allow(proxy-only) the client speaks to a proxy
     /// allow connect apple.example
     /// ```
     pub MIXED_SCRIPT = "mixed-script", Warning;

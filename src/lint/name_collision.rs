@@ -21,7 +21,7 @@ codes! {
     /// files.
     ///
     /// ## Example
-    /// ```policy,macos
+    /// ```policy
     /// srt 1
     /// default read deny
     /// allow read $WORKSPACE/Data
@@ -29,7 +29,7 @@ codes! {
     /// ```
     ///
     /// ## Use instead
-    /// ```policy,macos
+    /// ```policy
     /// srt 1
     /// default read deny
     /// allow read $WORKSPACE/data

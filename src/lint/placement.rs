@@ -31,6 +31,8 @@ codes! {
     ///
     /// ## Example
     /// ```listing
+    /// d /srv/data
+    /// d /srv/keys
     /// v env.DATA=/srv/data
     /// ```
     /// ```policy
@@ -44,6 +46,8 @@ codes! {
     ///
     /// ## Use instead
     /// ```listing
+    /// d /srv/data
+    /// d /srv/keys
     /// v env.DATA=/srv/data
     /// ```
     /// ```policy

@@ -19,6 +19,10 @@ codes! {
     /// `srt check --host`.
     ///
     /// ## Example
+    /// ```listing
+    /// f /home/user/.gitconfig
+    /// f /home/user/workspace/team.policy
+    /// ```
     /// ```policy,file-/home/user/workspace/team.policy
     /// srt 1
     /// allow read ~/.gitconfig
@@ -26,6 +30,7 @@ codes! {
     /// ```policy
     /// srt 1
     /// use std/system
+    /// use std/shell-config
     /// use "/home/user/workspace/team.policy"
     /// default read deny
     /// allow read, write $WORKSPACE
@@ -33,6 +38,10 @@ codes! {
     ///
     /// ## Use instead
     /// Keep the policy outside the workspace, or deny it:
+    /// ```listing
+    /// f /home/user/.gitconfig
+    /// f /home/user/workspace/team.policy
+    /// ```
     /// ```policy,file-/home/user/workspace/team.policy
     /// srt 1
     /// allow read ~/.gitconfig
@@ -40,10 +49,10 @@ codes! {
     /// ```policy
     /// srt 1
     /// use std/system
+    /// use std/shell-config
     /// use "/home/user/workspace/team.policy"
     /// default read deny
     /// allow read, write $WORKSPACE
-    /// # lint: allow(later-names) the file is there
     /// deny write $WORKSPACE/team.policy
     /// ```
     pub POLICY_WRITABLE = "policy-writable", Error;

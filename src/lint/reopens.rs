@@ -20,17 +20,18 @@ codes! {
     /// ## Example
     /// ```policy
     /// srt 1
-    /// use std/secrets
-    /// default read allow
-    /// allow read ~/.ssh/config
+    /// default read deny
+    /// deny read ~/.config
+    /// allow read ~/.config/git
     /// ```
     ///
     /// ## Use instead
     /// ```policy
     /// srt 1
-    /// use std/secrets
-    /// default read allow
-    /// allow read ~/notes
+    /// default read deny
+    /// deny read ~/.config
+    /// # lint: allow(reopens) the settings of git hold no secret
+    /// allow read ~/.config/git
     /// ```
     pub REOPENS = "reopens", Note;
 }

@@ -27,7 +27,14 @@ codes! {
     /// srt 1
     /// use std/system
     /// default read deny
-    /// allow read, write ~/.config/git
+    /// allow read, write $WORKSPACE
+    /// ```
+    /// ```policy
+    /// srt 1
+    /// use std/system
+    /// default read deny
+    /// # lint: allow(write-and-run) settings are no program
+    /// allow read, write exact ~/.gitconfig
     /// ```
     ///
     /// ## Use instead
@@ -36,7 +43,7 @@ codes! {
     /// use std/system
     /// use std/shell-config
     /// default read deny
-    /// allow read        ~/.config/git
+    /// allow read        exact ~/.gitconfig
     /// allow read, write $WORKSPACE
     /// ```
     pub START_UP_FILE = "start-up-file", Error;

@@ -21,16 +21,16 @@ codes! {
     /// ## Example
     /// ```policy
     /// srt 1
-    /// default read allow
+    /// default read deny
     /// # lint: allow(later-names) nothing here needs this
-    /// allow write $WORKSPACE
+    /// allow read $WORKSPACE
     /// ```
     ///
     /// ## Use instead
     /// ```policy
     /// srt 1
-    /// default read allow
-    /// allow write $WORKSPACE
+    /// default read deny
+    /// allow read $WORKSPACE
     /// ```
     pub UNUSED_SUPPRESSION = "unused-suppression", Warning;
 }

@@ -19,8 +19,8 @@ codes! {
     /// srt 1
     /// default read deny
     /// allow read exact $WORKSPACE/**/a*/*/*/*/*/*/*/*/*/*/*/*/*/*/*
-    /// allow read exact $WORKSPACE/**/[!a]*/*/*/*/*/*/*/*/*/*/*/*/*/*/*
-    /// expect allow read below $WORKSPACE/*/*/*/*/*/*/*/*/*/*/*/*/*/*
+    /// allow read exact $WORKSPACE/**/b*/*/*/*/*/*/*/*/*/*/*/*/*/*/*
+    /// expect allow read below $WORKSPACE/*/*/*/*/*/*/*/*/*/*/*/*/*/* except $WORKSPACE/**/[!ab]*
     /// ```
     ///
     /// ## Use instead
@@ -28,7 +28,7 @@ codes! {
     /// srt 1
     /// default read deny
     /// allow read below $WORKSPACE/*/*/*/*/*/*/*/*/*/*/*/*/*/*
-    /// expect allow read below $WORKSPACE/*/*/*/*/*/*/*/*/*/*/*/*/*/*
+    /// expect allow read below $WORKSPACE/*/*/*/*/*/*/*/*/*/*/*/*/*/* except $WORKSPACE/**/[!ab]*
     /// ```
     pub UNDECIDED = "undecided", Error;
 }

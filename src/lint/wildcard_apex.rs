@@ -1,5 +1,6 @@
 //! `*.example.com` where somebody may think that `example.com` is in it.
 
+use super::broad_grant::suffix;
 use super::is_given;
 use crate::codes;
 use crate::diagnostic::Diagnostic;
@@ -22,6 +23,7 @@ codes! {
     /// srt 1
     /// use std/system
     /// default read deny
+    /// # lint: allow(proxy-only) the client speaks to a proxy
     /// allow connect *.example.com
     /// ```
     ///
@@ -30,6 +32,7 @@ codes! {
     /// srt 1
     /// use std/system
     /// default read deny
+    /// # lint: allow(proxy-only) the client speaks to a proxy
     /// allow connect [example.com, *.example.com]
     /// ```
     pub WILDCARD_APEX = "wildcard-apex", Note;
@@ -44,7 +47,8 @@ pub fn check(policy: &Policy) -> Vec<Diagnostic> {
         // A table is not written by hand.
         let [Pattern::Labels { below: true, labels }] = &hosts.include[..] else { continue };
         let apex = Pattern::Labels { below: false, labels: labels.clone() };
-        if labels.len() < 2 || !apex.is_literal() {
+        // A suffix below which anyone has names is nobody's to connect to.
+        if labels.len() < 2 || !apex.is_literal() || suffix::open(&hosts.include[0]).is_some() {
             continue;
         }
         let Some(Host::Name(name)) = HostSet::from(apex).shortest() else { continue };
@@ -76,6 +80,7 @@ mod tests {
             ("allow connect [example.com, *.example.com]", false),
             ("allow connect *.example.com\ndeny connect example.com", false),
             ("allow connect [*, *.example.com]", false),
+            ("allow connect *.github.io", false),
             ("allow connect [*.com, api-*.example.com, example.com]", false),
         ] {
             let text = format!("srt 1\ndefault read deny\n{rules}\n");

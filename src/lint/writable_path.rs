@@ -26,8 +26,8 @@ codes! {
     /// srt 1
     /// use std/system
     /// default read deny
-    /// allow read, write ~/.local
-    /// deny  exec        ~/.local
+    /// # lint: allow(write-and-run) it installs tools
+    /// allow read, write ~/.local/bin
     /// ```
     ///
     /// ## Use instead
@@ -36,8 +36,8 @@ codes! {
     /// use std/system
     /// use std/shell-config
     /// default read deny
-    /// allow read, write ~/.local
-    /// deny  exec        ~/.local
+    /// # lint: allow(write-and-run) it installs tools
+    /// allow read, write ~/.local/share/tools
     /// ```
     pub WRITABLE_PATH = "writable-path", Error;
 }

@@ -33,6 +33,7 @@ codes! {
     /// use std/system
     /// default read deny
     /// allow read, write /srv/data
+    /// # lint: allow(exec-by-content) what is fetched here is data
     /// deny  exec        /srv/data
     /// ```
     pub WRITE_AND_RUN = "write-and-run", Warning;

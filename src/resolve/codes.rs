@@ -57,7 +57,7 @@ crate::codes! {
     /// The file `shared.policy` has mode 0666:
     /// ```policy,file-shared.policy,writable
     /// srt 1
-    /// deny read ~/.ssh
+    /// deny write ~/.ssh
     /// ```
     /// ```policy
     /// srt 1
@@ -69,7 +69,7 @@ crate::codes! {
     /// The same after `chmod go-w shared.policy`, or with the file in a directory of your own:
     /// ```policy,file-shared.policy
     /// srt 1
-    /// deny read ~/.ssh
+    /// deny write ~/.ssh
     /// ```
     /// ```policy
     /// srt 1
@@ -141,16 +141,16 @@ crate::codes! {
     /// ```policy
     /// srt 1
     /// default read deny
-    /// let llm = [api.example.com]
-    /// allow connect api.example.org
+    /// let ads = [ads.example.com]
+    /// deny connect tracker.example.com
     /// ```
     ///
     /// ## Use instead
     /// ```policy
     /// srt 1
     /// default read deny
-    /// let llm = [api.example.com]
-    /// allow connect $llm
+    /// let ads = [ads.example.com]
+    /// deny connect $ads
     /// ```
     pub UNUSED_VARIABLE = "unused-variable", Warning;
 
@@ -164,29 +164,29 @@ crate::codes! {
     /// Such files are tables with a million lines: they hold plain names, and every line counts.
     ///
     /// ## Example
-    /// The file `closed.txt`:
-    /// ```text,file-closed.txt
-    /// /srv/data/secret
-    /// /srv/*/secret
+    /// The file `ads.txt`:
+    /// ```text,file-ads.txt
+    /// ads.example.com
+    /// tracker-*.example.net
     /// ```
     /// ```policy
     /// srt 1
-    /// default read allow
-    /// let closed = lines("closed.txt")
-    /// deny read $closed
+    /// default read deny
+    /// let ads = lines("ads.txt")
+    /// deny connect $ads
     /// ```
     ///
     /// ## Use instead
     /// A rule of the policy for each pattern:
-    /// ```text,file-closed.txt
-    /// /srv/data/secret
+    /// ```text,file-ads.txt
+    /// ads.example.com
     /// ```
     /// ```policy
     /// srt 1
-    /// default read allow
-    /// let closed = lines("closed.txt")
-    /// deny read $closed
-    /// deny read /srv/*/secret
+    /// default read deny
+    /// let ads = lines("ads.txt")
+    /// deny connect $ads
+    /// deny connect tracker-*.example.net
     /// ```
     pub LIST_FILE = "list-file", Error;
 
@@ -225,14 +225,14 @@ crate::codes! {
     /// ```policy
     /// srt 1
     /// default read deny
-    /// allow connect 10.0.0.0/8:443 except db.example.com
+    /// deny connect 10.0.0.0/8 except db.example.com
     /// ```
     ///
     /// ## Use instead
     /// ```policy
     /// srt 1
     /// default read deny
-    /// allow connect 10.0.0.0/8:443 except 10.0.0.7
+    /// deny connect 10.0.0.0/8 except 10.0.0.7
     /// ```
     pub EXCEPT_KIND = "except-kind", Error;
 
@@ -252,10 +252,11 @@ crate::codes! {
     /// ```
     ///
     /// ## Use instead
+    /// A socket that has a path:
     /// ```policy
     /// srt 1
     /// default read deny
-    /// allow socket /run/user/1000/bus
+    /// on macos { allow socket $WORKSPACE/server.sock }
     /// ```
     pub ABSTRACT_SOCKET = "abstract-socket", Error;
 
@@ -301,11 +302,12 @@ crate::codes! {
     /// ```
     ///
     /// ## Use instead
+    /// One of the two:
     /// ```policy
     /// srt 1
     /// default read deny
-    /// allow connect 127.0.0.1:5432
-    /// allow listen  127.0.0.1:3000
+    /// # lint: allow(proxy-only) the client speaks to a proxy
+    /// allow connect 127.0.0.1:3000
     /// ```
     pub LOOPBACK_CONFLICT = "loopback-conflict", Error;
 }

@@ -12,16 +12,16 @@ crate::codes! {
     /// A policy is read in full or not at all: a line that cannot be read could have been the one that denies.
     ///
     /// ## Example
-    ///
     /// ```policy
     /// srt 1
+    /// default read deny
     /// alow read $WORKSPACE
     /// ```
     ///
     /// ## Use instead
-    ///
     /// ```policy
     /// srt 1
+    /// default read deny
     /// allow read $WORKSPACE
     /// ```
     pub SYNTAX = "syntax", Error;
@@ -62,16 +62,16 @@ crate::codes! {
     /// not show make a file read otherwise than it looks.
     ///
     /// ## Example
-    ///
     /// ```policy
     /// srt 1
+    /// default read deny
     /// allow read /srv/a b
     /// ```
     ///
     /// ## Use instead
-    ///
     /// ```policy
     /// srt 1
+    /// default read deny
     /// allow read "/srv/a b"
     /// ```
     pub CHARACTER = "hidden-character", Error;
@@ -88,16 +88,16 @@ crate::codes! {
     /// Each of these could be read in two ways, and one of the two is wider.
     ///
     /// ## Example
-    ///
     /// ```policy
     /// srt 1
+    /// default read deny
     /// deny read /srv/notes#private
     /// ```
     ///
     /// ## Use instead
-    ///
     /// ```policy
     /// srt 1
+    /// default read deny
     /// deny read "/srv/notes#private"
     /// ```
     pub TOKEN = "token", Error;
@@ -114,17 +114,17 @@ crate::codes! {
     /// A path that depends on where a command was started means something else in every directory.
     ///
     /// ## Example
-    ///
     /// ```policy
     /// srt 1
-    /// allow write src
+    /// default read deny
+    /// allow read src
     /// ```
     ///
     /// ## Use instead
-    ///
     /// ```policy
     /// srt 1
-    /// allow write $WORKSPACE/src
+    /// default read deny
+    /// allow read $WORKSPACE/src
     /// ```
     pub PATH = "path-spelling", Error;
 
@@ -140,17 +140,17 @@ crate::codes! {
     /// if they did.
     ///
     /// ## Example
-    ///
     /// ```policy
     /// srt 1
-    /// allow connect https://api.example.com/v1
+    /// default read deny
+    /// deny connect https://api.example.com/v1
     /// ```
     ///
     /// ## Use instead
-    ///
     /// ```policy
     /// srt 1
-    /// allow connect api.example.com
+    /// default read deny
+    /// deny connect api.example.com
     /// ```
     pub HOST = "host-spelling", Error;
 
@@ -166,16 +166,16 @@ crate::codes! {
     /// `10.0.0.7/8` may have meant the one address or the whole network.
     ///
     /// ## Example
-    ///
     /// ```policy
     /// srt 1
+    /// default read deny
     /// deny connect 10.0.0.7/8
     /// ```
     ///
     /// ## Use instead
-    ///
     /// ```policy
     /// srt 1
+    /// default read deny
     /// deny connect 10.0.0.0/8
     /// ```
     pub ADDRESS = "address-spelling", Error;
@@ -191,16 +191,17 @@ crate::codes! {
     /// An address has no usual port, so to allow it without one would be to allow all of them.
     ///
     /// ## Example
-    ///
     /// ```policy
     /// srt 1
+    /// default read deny
     /// allow connect 10.20.0.7
     /// ```
     ///
     /// ## Use instead
-    ///
     /// ```policy
     /// srt 1
+    /// default read deny
+    /// # lint: allow(proxy-only) the client speaks to a proxy
     /// allow connect 10.20.0.7:5432
     /// ```
     pub PORTS = "ports", Error;
@@ -217,16 +218,16 @@ crate::codes! {
     /// Which of two rules is more specific is decided exactly, for every pair. Within these bounds that always ends.
     ///
     /// ## Example
-    ///
     /// ```policy
     /// srt 1
+    /// default read deny
     /// deny read /srv/**/a/**/b/**/c/**/d
     /// ```
     ///
     /// ## Use instead
-    ///
     /// ```policy
     /// srt 1
+    /// default read deny
     /// deny read /srv/**/a/**/d
     /// ```
     pub PATTERN = "pattern-limit", Error;
@@ -242,16 +243,16 @@ crate::codes! {
     /// `memory 4` is four bytes to one reader and four gigabytes to the next.
     ///
     /// ## Example
-    ///
     /// ```policy
     /// srt 1
+    /// default read deny
     /// limit memory 4
     /// ```
     ///
     /// ## Use instead
-    ///
     /// ```policy
     /// srt 1
+    /// default read deny
     /// limit memory 4GiB
     /// ```
     pub LIMIT = "limit-value", Error;
@@ -268,19 +269,19 @@ crate::codes! {
     /// the wrong place silences nothing.
     ///
     /// ## Example
-    ///
     /// ```policy
     /// srt 1
-    /// # lint: allow(control-socket)
-    /// allow socket /run/agent.sock
+    /// default read deny
+    /// # lint: allow(broad-grant)
+    /// allow read ~
     /// ```
     ///
     /// ## Use instead
-    ///
     /// ```policy
     /// srt 1
-    /// # lint: allow(control-socket) the agent signs commits, and keeps its keys
-    /// allow socket /run/agent.sock
+    /// default read deny
+    /// # lint: allow(broad-grant) the backup is of the whole home
+    /// allow read ~
     /// ```
     pub SUPPRESSION = "lint-comment", Error;
 
@@ -295,17 +296,17 @@ crate::codes! {
     /// A statement is about one sort of thing; a target is read according to its verb.
     ///
     /// ## Example
-    ///
     /// ```policy
     /// srt 1
-    /// allow connect /run/app.sock
+    /// default read deny
+    /// deny connect /run/app.sock
     /// ```
     ///
     /// ## Use instead
-    ///
     /// ```policy
     /// srt 1
-    /// allow socket /run/app.sock
+    /// default read deny
+    /// deny socket /run/app.sock
     /// ```
     pub MISMATCH = "verb-target", Error;
 }

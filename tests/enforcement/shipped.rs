@@ -14,6 +14,7 @@ fn scene(user: User) -> Scene {
         .file(".ssh/id_ed25519", KEY)
         .file(".ssh/known_hosts", "example.com ssh-ed25519 AAAA\n")
         .file(".ssh/config", "Host example.com\n")
+        .file(".ssh/deploy", KEY)
         .file(".bashrc", "")
         .file(".npmrc", "# a token\n")
         .file("work/.env", "TOKEN=1\n")
@@ -150,13 +151,17 @@ fn the_database_job_gets_its_password_and_reaches_nothing_beside() {
 }
 
 #[test]
-fn git_over_ssh_sees_the_known_hosts_and_no_key() {
+fn git_over_ssh_sees_the_known_hosts_and_the_key_of_the_repository_alone() {
     for user in users() {
         let scene = scene(user).policy(include_str!("../../policies/git-over-ssh.policy"));
-        let done = "cat ~/.ssh/known_hosts ~/.ssh/config | wc -l; echo x >> a.txt; git commit -qam x; ssh -V 2>/dev/null; echo ok";
-        assert_eq!(scene.run(done).ok(), "2\nok", "{user:?}");
+        let done = "cat ~/.ssh/known_hosts ~/.ssh/config ~/.ssh/deploy | wc -l; echo x >> a.txt; git commit -qam x; \
+                    ssh -V 2>/dev/null; echo $GIT_SSH_COMMAND";
+        assert_eq!(scene.run(done).ok(), "3\nssh -i ~/.ssh/deploy -o IdentitiesOnly=yes", "{user:?}");
         refuses(&scene, &NEVER);
-        refuses(&scene, &["echo x >> ~/.ssh/known_hosts", "echo x >> ~/.ssh/config", "ls ~/.ssh"]);
+        refuses(
+            &scene,
+            &["echo x >> ~/.ssh/known_hosts", "echo x >> ~/.ssh/config", "echo x >> ~/.ssh/deploy", "ls ~/.ssh"],
+        );
     }
 }
 

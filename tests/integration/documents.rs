@@ -1,10 +1,11 @@
 //! Policies that people read are policies that work: every `policy` block of the README, the book and the diagnostics' pages,
 //! and every shipped file.
 
+use super::support::{Scene, output};
 use sandbox_runtime::backend::bubblewrap::Needs;
 use sandbox_runtime::bind::bind;
 use sandbox_runtime::compile::{compile, elsewhere, placements};
-use sandbox_runtime::diagnostic::{Diagnostic, Level, Style, any_error, render};
+use sandbox_runtime::diagnostic::{Diagnostic, Style, any_error, render};
 use sandbox_runtime::host::nominal;
 use sandbox_runtime::resolve::{Files, Options, Text, resolve};
 use sandbox_runtime::source::Sources;
@@ -12,6 +13,7 @@ use sandbox_runtime::vocabulary::System;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// A file that any `use "…"` or `lines("…")` of an example finds.
@@ -27,15 +29,6 @@ impl Files for Stand {
             _ => "example.com\n".to_owned(),
         };
         Ok(Text { text, writable_by_others: false })
-    }
-}
-
-/// The real files, for the shipped policies.
-struct Disk;
-
-impl Files for Disk {
-    fn read(&self, path: &str) -> io::Result<Text> {
-        Ok(Text { text: fs::read_to_string(path)?, writable_by_others: false })
     }
 }
 
@@ -163,34 +156,58 @@ impl Files for Shown {
     }
 }
 
-/// The names of the codes that each policy of a section raises. Beside `policy` blocks it may have, read before them:
+/// What each policy of a section raises: codes, each with a message. Beside `policy` blocks it may have, read before them:
 /// `listing`, lines of the machine; `…,file-NAME`, a file beside the policy, with `,writable` one that others may write.
-/// `policy,nest` is read as under `--nest`, `policy,macos` on that system.
-fn raised(section: &str) -> Vec<BTreeSet<&'static str>> {
+/// `policy,nest` is read as under `--nest`.
+///
+/// Where the section shows no machine and no mode, it is what `srt check` says, for every system.
+fn raised(section: &str) -> Vec<BTreeSet<(String, String)>> {
     let blocks = blocks(section);
     let mut setting = Setting::default();
     let mut shown = Shown::default();
+    let mut plain = true;
     let mut policies = Vec::new();
     for (words, body, _) in &blocks {
         let words: Vec<&str> = words.split(',').collect();
         if words.contains(&"listing") {
             setting.listing.push_str(body);
+            plain = false;
         } else if let Some(name) = words.iter().find_map(|word| word.strip_prefix("file-")) {
             shown.0.insert(name.to_owned(), (body.clone(), words.contains(&"writable")));
         } else {
-            policies.extend(
-                whole(&words.join(","), body).map(|text| (text, words.contains(&"nest"), words.contains(&"macos"))),
-            );
+            setting.nest |= words.contains(&"nest");
+            policies.extend(whole(&words.join(","), body));
         }
     }
-    let mut raised = Vec::new();
-    for (text, nest, macos) in policies {
-        setting.nest = nest;
-        let system = if macos { System::Macos } else { System::Linux };
-        let (said, _) = said("example.policy", &text, system, &shown, &setting);
-        raised.push(said.iter().map(|said| said.code.name).collect());
+    let on_a_machine = |text: &String| {
+        let all = System::ALL.iter().flat_map(|system| said("example.policy", text, *system, &shown, &setting).0);
+        all.map(|said| (said.code.name.to_owned(), said.message)).collect()
+    };
+    if plain && !setting.nest {
+        return policies.iter().map(|text| checked(text, &shown)).collect();
     }
-    raised
+    policies.iter().map(on_a_machine).collect()
+}
+
+/// What `srt check` says of a text, with some files beside it.
+fn checked(text: &str, shown: &Shown) -> BTreeSet<(String, String)> {
+    let scene = Scene::new().file("example.policy", text);
+    for (name, (text, writable)) in &shown.0 {
+        let path = scene.home().join(name);
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(if *writable { 0o666 } else { 0o644 })).unwrap();
+    }
+    check(&scene, &[])
+}
+
+/// What `srt check` says of `example.policy` in a scene: codes, each with a message.
+fn check(scene: &Scene, arguments: &[&str]) -> BTreeSet<(String, String)> {
+    let arguments = [&["check", "--format", "json"], arguments, &["example.policy"]].concat();
+    let ended = output(scene.srt(arguments).current_dir(scene.home()));
+    let files: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    let said = files[0]["diagnostics"].as_array().unwrap();
+    let word = |said: &serde_json::Value, key: &str| said[key].as_str().unwrap().to_owned();
+    said.iter().map(|said| (word(said, "code"), word(said, "message"))).collect()
 }
 
 /// The text between a heading and the next one.
@@ -200,10 +217,11 @@ fn section<'p>(page: &'p str, title: &str) -> Option<&'p str> {
 }
 
 #[test]
-fn every_example_on_a_page_raises_its_code_and_every_remedy_does_not() {
+fn every_example_on_a_page_raises_its_code_alone_and_every_remedy_nothing() {
     let mut wrong = String::new();
     for code in sandbox_runtime::codes() {
-        let (Some(example), Some(remedy)) = (section(code.page, "Example"), section(code.page, "Use instead")) else {
+        let page = code.page;
+        let (Some(example), Some(remedy)) = (section(page, "Example"), section(page, "Use instead")) else {
             wrong.push_str(&format!("`{}` has no `## Example` or no `## Use instead`\n", code.name));
             continue;
         };
@@ -212,45 +230,88 @@ fn every_example_on_a_page_raises_its_code_and_every_remedy_does_not() {
         if examples.is_empty() || remedies.is_empty() {
             wrong.push_str(&format!("the page of `{}` has a section without a policy\n", code.name));
         }
-        for said in examples.iter().filter(|said| !said.contains(code.name)) {
-            wrong.push_str(&format!("the example of `{}` does not raise it, but {said:?}\n", code.name));
+        for said in examples {
+            if !said.iter().any(|(name, _)| *name == code.name) {
+                wrong.push_str(&format!("the example of `{}` does not raise it\n", code.name));
+            }
+            for (name, message) in said.iter().filter(|(name, _)| *name != code.name) {
+                wrong.push_str(&format!("the example of `{}` raises `{name}` too: {message}\n", code.name));
+            }
         }
-        for said in remedies.iter().filter(|said| said.contains(code.name)) {
-            wrong.push_str(&format!("the remedy of `{}` raises it: {said:?}\n", code.name));
+        for (name, message) in remedies.iter().flatten() {
+            wrong.push_str(&format!("the remedy of `{}` raises `{name}`: {message}\n", code.name));
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
 }
 
-/// The findings about how rules stand to each other.
-const PRECEDENCE: [&str; 5] = ["conflict", "dead-rule", "overlap", "redundant-rule", "reopens"];
-
+/// Shipped policies are judged as people judge them: by `srt check`, down to the notes, on every system.
 #[test]
-fn shipped_policies_raise_nothing_on_any_system() {
+fn shipped_policies_raise_nothing() {
     let mut wrong = String::new();
-    for path in files("policies", "policy") {
-        let mut text = fs::read_to_string(&path).unwrap();
-        let module = path.parent().is_some_and(|folder| folder.ends_with("std"));
-        // A module is used, never given: it need not say what the default is.
-        if module && !text.lines().any(|line| line.starts_with("default read")) {
-            text = text.replacen("srt 1\n", "srt 1\ndefault read allow\n", 1);
+    let shipped: Vec<_> = files("policies", "policy").into_iter().filter(|path| !is_module(path)).collect();
+    assert!(shipped.len() >= 6, "only {} policies were found", shipped.len());
+    for path in shipped {
+        let text = fs::read_to_string(&path).unwrap();
+        let define = text.contains("$registry").then_some(["--define", "registry=registry.example.com"]);
+        let path = path.to_str().unwrap();
+        for word in raised_by(&text, define.as_ref().map_or(&[], |define| &define[..])) {
+            wrong.push_str(&format!("{path}: {word}\n"));
         }
-        for system in System::ALL {
-            let (said, sources) = said(&path.display().to_string(), &text, *system, &Disk, &Setting::default());
-            let grave: Vec<_> = said
-                .into_iter()
-                // How its rules stand to each other is looked at down to the notes; of a module that is given by itself,
-                // with a default that it does not have, whether its rules are needed is not.
-                .filter(|said| said.level >= Level::Warning || !module && PRECEDENCE.contains(&said.code.name))
-                // What a module accepts depends on the policy that uses it.
-                .filter(|said| !(module && said.code.name == "unused-suppression"))
-                .collect();
-            if !grave.is_empty() {
-                wrong.push_str(&format!("on {system}: {}", show(&grave, &sources)));
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// A module is used, not given: whatever uses it, it brings no finding along.
+#[test]
+fn embedded_modules_raise_nothing_in_a_policy_that_uses_them() {
+    let mut wrong = String::new();
+    let modules: Vec<_> = files("policies", "policy").into_iter().filter(|path| is_module(path)).collect();
+    assert!(modules.len() >= 9, "only {} modules were found", modules.len());
+    for path in modules {
+        let text = fs::read_to_string(&path).unwrap();
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        if text.lines().any(|line| line.starts_with("default read")) {
+            for word in raised_by(&text, &[]) {
+                wrong.push_str(&format!("{name}: {word}\n"));
+            }
+            continue;
+        }
+        for rest in [
+            "default read deny\nallow read $WORKSPACE\n",
+            "use std/shell-config\ndefault read deny\nallow read, write $WORKSPACE\n",
+            "default read allow\n",
+            "use std/shell-config\ndefault read allow\nallow write $WORKSPACE\n",
+        ] {
+            for word in raised_by(&format!("srt 1\nuse std/system\nuse std/{name}\n{rest}"), &[]) {
+                wrong.push_str(&format!("a policy that uses {name}, with {rest:?}: {word}\n"));
+            }
+        }
+        // Its own text, which those who copy it give.
+        for default in ["allow", "deny"] {
+            let text = text.replacen("srt 1\n", &format!("srt 1\ndefault read {default}\n"), 1);
+            let said = raised_by(&text, &[]);
+            // What it accepts depends on the policy that uses it, and so does what it adds to.
+            let own = said.into_iter().filter(|word| {
+                !word.starts_with("unused-suppression") && !(default == "allow" && word.starts_with("redundant-rule"))
+            });
+            for word in own {
+                wrong.push_str(&format!("{name} by itself, where reading is {default}: {word}\n"));
             }
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
+}
+
+fn is_module(path: &Path) -> bool {
+    path.parent().is_some_and(|folder| folder.ends_with("std"))
+}
+
+/// What `srt check` says of a text, one finding a line.
+fn raised_by(text: &str, arguments: &[&str]) -> Vec<String> {
+    let scene = Scene::new().file("example.policy", text);
+    let said = check(&scene, arguments);
+    said.into_iter().map(|(code, message)| format!("{code}: {message}")).collect()
 }
 
 #[test]

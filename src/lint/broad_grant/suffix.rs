@@ -28,7 +28,7 @@ const HOLD_SUFFIXES: &[(&str, &str)] = &[
 ];
 
 /// What strangers may have under a pattern, if anything.
-pub(super) fn open(pattern: &Pattern) -> Option<String> {
+pub(in crate::lint) fn open(pattern: &Pattern) -> Option<String> {
     let Pattern::Labels { below, labels } = pattern else {
         return (*pattern == Pattern::Any).then(|| "every host".to_owned());
     };

@@ -21,6 +21,7 @@ codes! {
     /// ```policy
     /// srt 1
     /// use std/system
+    /// use std/shell-config
     /// default read deny
     /// allow read, write $WORKSPACE
     /// deny  write       $WORKSPACE/**/*.lock
@@ -30,6 +31,7 @@ codes! {
     /// ```policy
     /// srt 1
     /// use std/system
+    /// use std/shell-config
     /// default read deny
     /// allow read, write $WORKSPACE
     /// # lint: allow(later-names) lock files are all committed; a new one is seen in review
@@ -54,11 +56,12 @@ codes! {
     /// ```
     ///
     /// ## Use instead
+    /// Reading closed but for what is named, or a comment:
     /// ```policy
     /// srt 1
-    /// use std/system
-    /// default read deny
-    /// allow read $WORKSPACE
+    /// default read allow
+    /// # lint: allow(later-from-outside) no other program of mine makes it
+    /// deny read ~/.no-such-file
     /// ```
     pub LATER_FROM_OUTSIDE = "later-from-outside", Note;
 
@@ -72,19 +75,25 @@ codes! {
     /// What is not there cannot be mounted, and making it would write to the host before the command was even started.
     ///
     /// ## Example
+    /// ```listing
+    /// d /home/user/workspace/src
+    /// ```
     /// ```policy
     /// srt 1
     /// use std/system
     /// default read deny
-    /// allow read, write $WORKSPACE/no-such-directory
+    /// allow read $WORKSPACE/no-such-directory
     /// ```
     ///
     /// ## Use instead
+    /// ```listing
+    /// d /home/user/workspace/src
+    /// ```
     /// ```policy
     /// srt 1
     /// use std/system
     /// default read deny
-    /// allow read, write $WORKSPACE
+    /// allow read $WORKSPACE/src
     /// ```
     pub NOT_GRANTED = "not-granted", Note;
 
@@ -100,6 +109,7 @@ codes! {
     /// ```policy
     /// srt 1
     /// use std/system
+    /// use std/shell-config
     /// default read deny
     /// allow write $WORKSPACE
     /// ```
@@ -108,6 +118,7 @@ codes! {
     /// ```policy
     /// srt 1
     /// use std/system
+    /// use std/shell-config
     /// default read deny
     /// allow read, write $WORKSPACE
     /// ```
@@ -153,6 +164,7 @@ codes! {
     /// srt 1
     /// use std/system
     /// default read deny
+    /// # lint: allow(start-up-file) what it leaves is reviewed before it is opened in an editor
     /// allow read, write $WORKSPACE
     /// deny  write       $WORKSPACE/**/*.lock
     /// ```
@@ -162,6 +174,7 @@ codes! {
     /// srt 1
     /// use std/system
     /// default read deny
+    /// # lint: allow(start-up-file) what it leaves is reviewed before it is opened in an editor
     /// allow read, write $WORKSPACE
     /// ```
     pub NEST_CONFLICT = "nest-conflict", Error;
@@ -206,6 +219,7 @@ codes! {
     /// ```policy
     /// srt 1
     /// use std/system
+    /// use std/shell-config
     /// default read deny
     /// allow read        $WORKSPACE
     /// allow write below $WORKSPACE
@@ -215,6 +229,7 @@ codes! {
     /// ```policy
     /// srt 1
     /// use std/system
+    /// use std/shell-config
     /// default read deny
     /// allow read, write $WORKSPACE
     /// ```
@@ -261,13 +276,14 @@ codes! {
     /// use std/system
     /// default read deny
     /// allow read  $WORKSPACE
-    /// allow write $WORKSPACE/Cargo.lock
+    /// allow write exact $WORKSPACE/Cargo.lock
     /// ```
     ///
     /// ## Use instead
     /// ```policy
     /// srt 1
     /// use std/system
+    /// use std/shell-config
     /// default read deny
     /// allow read, write $WORKSPACE
     /// ```
@@ -290,15 +306,22 @@ codes! {
     /// ```policy
     /// srt 1
     /// use std/system
+    /// use std/shell-config
     /// default read deny
     /// allow read, write $WORKSPACE
+    /// # lint: allow(later-names) all hooks are there
     /// deny  write       $WORKSPACE/**/hooks
     /// ```
     ///
     /// ## Use instead
+    /// ```listing
+    /// d /srv/hooks
+    /// l /home/user/workspace/tools/hooks -> /srv/hooks
+    /// ```
     /// ```policy
     /// srt 1
     /// use std/system
+    /// use std/shell-config
     /// default read deny
     /// allow read        $WORKSPACE
     /// allow read, write $WORKSPACE/src
@@ -326,8 +349,7 @@ codes! {
     /// ## Use instead
     /// ```policy
     /// srt 1
-    /// use std/system
-    /// default read deny
+    /// default read allow
     /// deny read /proc
     /// ```
     pub SHOWN_AS_A_WHOLE = "shown-as-a-whole", Error;
@@ -353,7 +375,6 @@ codes! {
     /// ## Use instead
     /// ```policy
     /// srt 1
-    /// use std/system
     /// default read deny
     /// allow read, write /dev/null
     /// ```
@@ -377,11 +398,13 @@ codes! {
     /// ```
     ///
     /// ## Use instead
+    /// Programs that speak to a proxy; say so in a comment:
     /// ```policy
     /// srt 1
     /// use std/system
     /// default read deny
-    /// allow read $WORKSPACE
+    /// # lint: allow(proxy-only) curl reads these variables
+    /// allow connect example.com
     /// ```
     pub PROXY_ONLY = "proxy-only", Note;
 
@@ -398,6 +421,7 @@ codes! {
     /// ```policy
     /// srt 1
     /// use std/system
+    /// use std/shell-config
     /// default read deny
     /// allow read, write $WORKSPACE
     /// deny  exec        $WORKSPACE
@@ -407,6 +431,7 @@ codes! {
     /// ```policy
     /// srt 1
     /// use std/system
+    /// use std/shell-config
     /// default read deny
     /// allow read, write $WORKSPACE
     /// ```

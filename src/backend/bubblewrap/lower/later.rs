@@ -15,6 +15,7 @@ use crate::ir::{Origin, Rule, Subject};
 use crate::sets::glob::{Glob, Piece};
 use crate::sets::path::{AbsPath, FileName, Pattern, Segment, Start};
 use crate::vocabulary::{Effect, Reach, Verb};
+use std::collections::BTreeMap;
 
 /// So many made-up names are tried for a pattern in a place.
 const MOST: usize = 24;
@@ -64,9 +65,30 @@ pub(super) fn gaps(tree: &Tree, layout: &Layout, judge: &Judge<'_>, needs: &Need
             gaps.push(not_granted(rule, &witness));
         }
     }
-    if let Some((rule, witness)) = outside.first() {
-        let others = match outside.len() - 1 {
+    gaps.extend(from_outside(judge, &outside));
+    gaps
+}
+
+/// One finding for all rules but those that a comment speaks of, and one for those of each comment: what is accepted of one
+/// rule is not of the others.
+fn from_outside(judge: &Judge<'_>, outside: &[(&Rule, AbsPath)]) -> Vec<Diagnostic> {
+    let comments = || judge.policy.suppressions.iter().enumerate();
+    let accepting = |rule: &Rule| {
+        let own = |comment: &crate::ir::Suppression| {
+            comment.code == codes::LATER_FROM_OUTSIDE.name && comment.covers(rule.span)
+        };
+        comments().find(|(_, comment)| own(comment)).map(|(index, _)| index)
+    };
+    let mut groups: BTreeMap<Option<usize>, Vec<&(&Rule, AbsPath)>> = BTreeMap::new();
+    for one in outside {
+        groups.entry(accepting(one.0)).or_default().push(one);
+    }
+    let mut gaps = Vec::new();
+    for group in groups.values() {
+        let (rule, witness) = group[0];
+        let others = match group.len() - 1 {
             0 => String::new(),
+            1 => ", and so for 1 more rule".to_owned(),
             more => format!(", and so for {more} more rules"),
         };
         let message =
