@@ -11,19 +11,21 @@ mod layer;
 mod objects;
 mod pairs;
 mod peers;
+pub mod permission;
 mod spread;
 mod worth;
 
 use crate::ir::{Access, Decider, Policy, RuleId, Subject, Verdict};
-use crate::sets::many::{Kind, Space};
+use crate::sets::many::Space;
 use crate::vocabulary::{Effect, Verb};
 use layer::Layer;
 use std::cell::OnceCell;
 
-pub use crate::sets::many::{Budget, Exhausted};
+pub use crate::sets::many::{Budget, Exhausted, Kind, Member};
 pub use alone::{Alone, alone};
 pub use condense::condensed;
 pub use objects::Cause;
+pub use permission::Permission;
 pub use worth::Worth;
 
 /// What is known about a question.

@@ -2,7 +2,8 @@
 //!
 //! Adds nothing to what `lint` and `backend` say; reads and runs nothing.
 
-use crate::backend::bubblewrap::{LOOSER, Needs, Plan, lower};
+use crate::backend::Target;
+use crate::backend::bubblewrap::{Needs, Plan, lower};
 use crate::diagnostic::{Diagnostic, any_error};
 use crate::ir::{BoundPolicy, Origin, Policy, Rule};
 use crate::lint::{self, Wanted};
@@ -35,7 +36,8 @@ pub fn compile(policy: &BoundPolicy, needs: &Needs) -> Compiled {
             None
         }
     };
-    let (diagnostics, used) = lint::suppress(said, policy, &[LOOSER, lint::ESCAPES].concat());
+    let (diagnostics, used) =
+        lint::suppress(said, policy, &[&Target::Bubblewrap.acceptable()[..], lint::ESCAPES].concat());
     let unused = lint::unused(policy, &used, |span| !in_std(policy, span));
     let plan = plan.filter(|_| !any_error(&diagnostics));
     Compiled { plan, diagnostics, unused }

@@ -18,14 +18,16 @@ pub mod resolve;
 pub mod sets;
 pub mod source;
 pub mod syntax;
+pub mod verify;
 pub mod vocabulary;
 
 use diagnostic::Code;
 
 /// Every diagnostic there is, by name: the one table, to which each room adds its own.
 pub fn codes() -> Vec<&'static Code> {
-    let rooms = [syntax::CODES, resolve::CODES, bind::CODES, backend::CODES].into_iter();
-    let mut codes: Vec<_> = rooms.chain(lint::CODES.iter().copied()).flatten().copied().collect();
+    let rooms = [syntax::CODES, resolve::CODES, bind::CODES].into_iter();
+    let many = backend::CODES.iter().chain(lint::CODES).copied();
+    let mut codes: Vec<_> = rooms.chain(many).flatten().copied().collect();
     codes.sort_by_key(|code| code.name);
     codes
 }

@@ -1,5 +1,7 @@
 //! What lowering says of a policy: each gap between the policy and what Linux holds, and what it refuses.
 
+pub(super) use crate::backend::codes::{GRANT_WITHOUT_READ, PROXY_ONLY, UNENFORCEABLE};
+use crate::backend::gap::Kind;
 use crate::codes;
 
 /// The message of [`NEST_CONFLICT`].
@@ -96,59 +98,6 @@ codes! {
     /// allow read $WORKSPACE/src
     /// ```
     pub NOT_GRANTED = "not-granted", Note;
-
-    /// # `grant-without-read`
-    ///
-    /// ## What it says
-    /// A rule allows writing or running what the default does not allow to read.
-    ///
-    /// ## Why
-    /// No system can say it: what is not there to be read cannot be opened for writing either, and to run a program is to read it.
-    ///
-    /// ## Example
-    /// ```policy
-    /// srt 1
-    /// use std/system
-    /// use std/shell-config
-    /// default read deny
-    /// allow write $WORKSPACE
-    /// ```
-    ///
-    /// ## Use instead
-    /// ```policy
-    /// srt 1
-    /// use std/system
-    /// use std/shell-config
-    /// default read deny
-    /// allow read, write $WORKSPACE
-    /// ```
-    pub GRANT_WITHOUT_READ = "grant-without-read", Error;
-
-    /// # `unenforceable`
-    ///
-    /// ## What it says
-    /// A rule needs a mechanism that this build does not have on Linux, or that Linux does not have.
-    ///
-    /// ## Why
-    /// A rule is never ignored: what cannot be enforced does not run. Denying the same is no problem, as everything that is not
-    /// allowed is denied.
-    ///
-    /// ## Example
-    /// ```policy
-    /// srt 1
-    /// use std/system
-    /// default read deny
-    /// allow listen 127.0.0.1:3000
-    /// ```
-    ///
-    /// ## Use instead
-    /// ```policy
-    /// srt 1
-    /// use std/system
-    /// default read deny
-    /// deny listen 127.0.0.1:3000
-    /// ```
-    pub UNENFORCEABLE = "unenforceable", Error;
 
     /// # `nest-conflict`
     ///
@@ -380,34 +329,6 @@ codes! {
     /// ```
     pub PRIVATE_PLACE = "private-place", Note;
 
-    /// # `proxy-only`
-    ///
-    /// ## What it says
-    /// Connections are allowed, and reach the network through the sandbox's proxy alone: by the variables `HTTP_PROXY` and their
-    /// like. A program that ignores these connects to nothing. This is a *stricter* gap.
-    ///
-    /// ## Why
-    /// The command has a network of its own in which only the proxy stands. It decides each connection by the `connect` rules.
-    ///
-    /// ## Example
-    /// ```policy
-    /// srt 1
-    /// use std/system
-    /// default read deny
-    /// allow connect example.com
-    /// ```
-    ///
-    /// ## Use instead
-    /// Programs that speak to a proxy; say so in a comment:
-    /// ```policy
-    /// srt 1
-    /// use std/system
-    /// default read deny
-    /// # lint: allow(proxy-only) curl reads these variables
-    /// allow connect example.com
-    /// ```
-    pub PROXY_ONLY = "proxy-only", Note;
-
     /// # `exec-by-content`
     ///
     /// ## What it says
@@ -438,6 +359,18 @@ codes! {
     pub EXEC_BY_CONTENT = "exec-by-content", Note;
 }
 
-/// The looser gaps: the only errors that a comment may accept, since the plan is what the policy says but for them.
-pub static LOOSER: &[&crate::diagnostic::Code] =
-    &[&LATER_NAMES, &DIRECTORY_LISTING, &DIRECTORY_ATTRIBUTES, &REPLACEABLE_LINK, &SHOWN_AS_A_WHOLE];
+/// What may differ between a policy and what Linux holds.
+pub static GAPS: &[Kind] = &[
+    Kind::looser(&LATER_NAMES),
+    Kind::looser(&DIRECTORY_LISTING),
+    Kind::looser(&DIRECTORY_ATTRIBUTES),
+    Kind::looser(&REPLACEABLE_LINK),
+    Kind::looser(&SHOWN_AS_A_WHOLE),
+    Kind::beside(&LATER_FROM_OUTSIDE),
+    Kind::beside(&EXEC_BY_CONTENT),
+    Kind::stricter(&NOT_GRANTED),
+    Kind::stricter(&DIRECTORY_ALONE),
+    Kind::stricter(&PINNED_FILE),
+    Kind::stricter(&PRIVATE_PLACE),
+    Kind::stricter(&PROXY_ONLY),
+];

@@ -1,0 +1,169 @@
+//! What a back end emitted is read back and proved equal to the policy, but for the gaps that were declared.
+//!
+//! Each target has a reader of its own here, which shares no code with the emitter. What it finds, as sets, is compared with
+//! the policy's by `analysis`, over all paths and names. Anything else, or what is not known, is a [`Fault`]: an error of this
+//! program, with a witness, after which nothing is written. Nothing here reads files.
+
+use crate::analysis::{Answer, Budget, Member, Permission, permission};
+use crate::backend::gap::{Direction, Gap, Operation};
+use crate::ir::Subject;
+
+/// Steps for one question; the largest shipped policy takes a thousandth.
+const STEPS: u64 = 200_000_000;
+
+/// What was emitted is not what was to be emitted: never the policy's fault.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    #[error("the artefact permits {operation} of `{witness}`, which the policy denies")]
+    Looser { operation: Operation, witness: String },
+    #[error("the artefact denies {operation} of `{witness}`, which the policy permits")]
+    Stricter { operation: Operation, witness: String },
+    #[error("the gap `{gap}` does not hold for {operation} of `{witness}`")]
+    Gap { gap: &'static str, operation: Operation, witness: String },
+    #[error("the gap `{gap}` is declared, and there is none")]
+    NoGap { gap: &'static str },
+    #[error("it is not known whether the artefact is the policy for {operation}")]
+    Unknown { operation: Operation },
+    #[error("the artefact cannot be read back: {0}")]
+    Unread(String),
+    #[error("the artefact lacks {0}")]
+    Lacks(String),
+}
+
+/// Proves that what an artefact permits of an operation is what the policy permits, but for the gaps; and that the gaps are
+/// where they are said to be.
+///
+/// # Errors
+/// The first difference, or what is not known.
+pub fn equal(operation: Operation, policy: &Permission, artefact: &Permission, gaps: &[Gap]) -> Result<(), Fault> {
+    let ask = |answer| match answer {
+        Answer::None => Ok(None),
+        Answer::Some(member) => Ok(Some(shown(&member))),
+        Answer::Unknown => Err(Fault::Unknown { operation }),
+    };
+    let budget = || Budget::new(STEPS);
+    let regions = |direction| -> Vec<&Subject> {
+        let gaps = gaps.iter().filter(|gap| gap.kind.direction == direction);
+        gaps.flat_map(|gap| regions_of(gap, operation)).collect()
+    };
+    let (looser, stricter) = (regions(Direction::Looser), regions(Direction::Stricter));
+    if let Some(witness) = ask(permission::excess(artefact, policy, None, &looser, &mut budget()))? {
+        return Err(Fault::Looser { operation, witness });
+    }
+    if let Some(witness) = ask(permission::excess(policy, artefact, None, &stricter, &mut budget()))? {
+        return Err(Fault::Stricter { operation, witness });
+    }
+    let mut everything = Permission::none(policy.kind);
+    everything.everything = true;
+    for gap in gaps {
+        for region in regions_of(gap, operation) {
+            let refuted = match gap.kind.direction {
+                Direction::Stricter => permission::member(artefact, Some(region), &[], &mut budget()),
+                Direction::Looser => permission::excess(&everything, artefact, Some(region), &[], &mut budget()),
+                Direction::Beside => Answer::None,
+            };
+            if let Some(witness) = ask(refuted)? {
+                return Err(Fault::Gap { gap: gap.kind.code.name, operation, witness });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Proves that a gap is one: that something in its sets is decided otherwise. `policy` gives what the policy permits of an
+/// operation.
+///
+/// # Errors
+/// When there is no such thing, or it is not known.
+pub fn is_a_gap(gap: &Gap, policy: impl Fn(Operation) -> Permission) -> Result<(), Fault> {
+    if gap.kind.direction == Direction::Beside {
+        return Ok(());
+    }
+    for (operation, region) in &gap.region {
+        let policy = policy(*operation);
+        let found = match gap.kind.direction {
+            Direction::Looser => {
+                let mut everything = Permission::none(policy.kind);
+                everything.everything = true;
+                permission::excess(&everything, &policy, Some(region), &[], &mut Budget::new(STEPS))
+            }
+            _ => permission::member(&policy, Some(region), &[], &mut Budget::new(STEPS)),
+        };
+        match found {
+            Answer::Some(_) => return Ok(()),
+            Answer::None => {}
+            Answer::Unknown => return Err(Fault::Unknown { operation: *operation }),
+        }
+    }
+    Err(Fault::NoGap { gap: gap.kind.code.name })
+}
+
+fn regions_of(gap: &Gap, operation: Operation) -> impl Iterator<Item = &Subject> {
+    gap.region.iter().filter(move |(of, _)| *of == operation).map(|(_, region)| region)
+}
+
+fn shown(member: &Member) -> String {
+    match member {
+        Member::Path(path) => path.to_string(),
+        Member::Host(host) => format!("{host:?}"),
+        Member::Name(name) => name.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::backend::gap::Kind;
+    use crate::backend::{GRANT_WITHOUT_READ, PROXY_ONLY};
+    use crate::diagnostic::Diagnostic;
+    use crate::sets::path::{AbsPath, PathSet, Pattern};
+    use crate::vocabulary::Reach;
+
+    static STRICTER: Kind = Kind::stricter(&PROXY_ONLY);
+    static LOOSER: Kind = Kind::looser(&GRANT_WITHOUT_READ);
+
+    fn tree(path: &str) -> Subject {
+        Subject::Paths(PathSet::from(Pattern::literal(&AbsPath::parse(path).unwrap(), Reach::Tree)))
+    }
+
+    fn permits(path: &str) -> Permission {
+        Permission { grants: vec![tree(path)], ..Permission::none(crate::analysis::Kind::Paths) }
+    }
+
+    fn gap(kind: &'static Kind, path: &str) -> Gap {
+        Gap { kind, said: Diagnostic::new(kind.code, ""), region: vec![(Operation::Read, tree(path))] }
+    }
+
+    #[test]
+    fn a_difference_must_be_the_declared_one() {
+        let operation = Operation::Read;
+        let fault = |policy: &str, artefact: &str, gaps: &[Gap]| {
+            equal(operation, &permits(policy), &permits(artefact), gaps).map_err(|fault| fault.to_string())
+        };
+        assert_eq!(fault("/a", "/a", &[]), Ok(()));
+        assert_eq!(
+            fault("/a", "/a/b", &[]),
+            Err("the artefact denies read of `/a`, which the policy permits".to_owned())
+        );
+        assert_eq!(
+            fault("/a/b", "/a", &[]),
+            Err("the artefact permits read of `/a`, which the policy denies".to_owned())
+        );
+        assert_eq!(fault("/a/b", "/a", &[gap(&LOOSER, "/a")]), Ok(()));
+        assert!(fault("/a", "/a/b", &[gap(&LOOSER, "/a")]).is_err(), "the wrong way");
+        let broad = fault("/a", "/a", &[gap(&STRICTER, "/")]);
+        assert_eq!(broad, Err("the gap `proxy-only` does not hold for read of `/a`".to_owned()));
+        let broad = fault("/a", "/a", &[gap(&LOOSER, "/")]);
+        assert_eq!(broad, Err("the gap `grant-without-read` does not hold for read of `/`".to_owned()));
+    }
+
+    #[test]
+    fn a_gap_that_is_none_is_a_fault() {
+        assert_eq!(is_a_gap(&gap(&STRICTER, "/a"), |_| permits("/a")), Ok(()));
+        assert!(is_a_gap(&gap(&STRICTER, "/b"), |_| permits("/a")).is_err());
+        assert!(is_a_gap(&gap(&LOOSER, "/a"), |_| permits("/a")).is_err());
+        assert_eq!(is_a_gap(&gap(&LOOSER, "/"), |_| permits("/a")), Ok(()));
+    }
+}
