@@ -52,6 +52,9 @@ pub struct Violation {
     /// The statement that would allow it if it were added, where one is enough.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
+    /// What was wrong with it, where that is no rule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -118,6 +121,7 @@ mod tests {
             rule: None,
             because: None,
             remedy: Some(format!("allow connect {host}:{port}")),
+            detail: None,
         }
     }
 

@@ -1,21 +1,31 @@
-//! The filtering proxy: HTTP/1.1 in absolute form and CONNECT, decided by `ir::decide`, dialled at the address that was
-//! decided.
+//! The filtering proxy: HTTP/1.1 in absolute form and CONNECT, SOCKS5 and SOCKS4a on one port, told apart by the first byte;
+//! connections that were meant for somebody else and ended up here; and the resolver that gives names addresses by which
+//! these are known again. All is decided by `ir::decide`, and dialled at the address that was decided.
 //!
-//! Knows rules and events alone; whatever comes in is hostile. What is said inside a tunnel is not looked at: a name
-//! that was allowed is trusted with whatever it is told.
+//! Knows rules and events alone; whatever comes in is hostile. TLS is not opened: its first message must ask for the name
+//! that was allowed, and what is said after that, a name that was allowed is trusted with.
 
 mod admission;
 mod authority;
+mod connection;
 mod dial;
+mod doors;
 mod forward;
 mod gate;
+mod hello;
 mod limits;
+mod opening;
 mod refusal;
 mod remedy;
+mod report;
+mod resolver;
+mod side;
+mod socks;
 mod tunnel;
 
 pub use authority::{Authority, Host, Malformed};
 pub use dial::{Lookup, Resolve, System};
+pub use doors::{Doors, Target};
 pub use limits::Limits;
 
 use crate::event::{RuleText, Sink};
@@ -36,9 +46,11 @@ struct Proxy {
     events: Arc<dyn Sink>,
     resolver: Arc<dyn Resolve>,
     limits: Limits,
+    /// Which name the command was given which address for.
+    names: resolver::Names,
 }
 
-/// Serves connections from `listener` until the future is dropped; drops its connections with it. `descriptors` is how many
+/// Serves connections and questions from `doors` until the future is dropped; drops its connections with it. `descriptors` is how many
 /// the process may have.
 ///
 /// Needs a tokio runtime with time and I/O, of either flavour. Names are resolved on threads of their own, four at once,
@@ -47,13 +59,13 @@ struct Proxy {
 /// # Errors
 /// Only when accepting fails for good.
 pub async fn serve(
-    listener: tokio::net::TcpListener,
+    doors: impl Into<Doors>,
     rules: Arc<Rules>,
     events: Arc<dyn Sink>,
     descriptors: u64,
 ) -> std::io::Result<()> {
     let limits = Limits::STANDARD.within(descriptors);
-    serve_with(listener, rules, events, Arc::new(System::new(limits.lookups)), limits).await
+    serve_with(doors, rules, events, Arc::new(System::new(limits.lookups)), limits).await
 }
 
 /// [`serve`] with another resolver and other bounds.
@@ -61,14 +73,19 @@ pub async fn serve(
 /// # Errors
 /// As [`serve`].
 pub async fn serve_with(
-    listener: tokio::net::TcpListener,
+    doors: impl Into<Doors>,
     rules: Arc<Rules>,
     events: Arc<dyn Sink>,
     resolver: Arc<dyn Resolve>,
     limits: Limits,
 ) -> std::io::Result<()> {
-    let proxy = Proxy { gate: Gate::new(rules), events, resolver, limits };
-    admission::accept(listener, Arc::new(proxy)).await
+    let doors = doors.into();
+    let names = resolver::Names::default();
+    let proxy = Arc::new(Proxy { gate: Gate::new(rules), events, resolver, limits, names });
+    tokio::select! {
+        ended = admission::accept(&doors, Arc::clone(&proxy)) => ended,
+        ended = resolver::over_datagrams(&doors.datagrams, &proxy), if !doors.datagrams.is_empty() => ended,
+    }
 }
 
 #[cfg(test)]

@@ -76,6 +76,7 @@ fn same_kind(a: &Violation, b: &Violation) -> bool {
         && a.why == b.why
         && a.rule == b.rule
         && a.address == b.address
+        && a.detail == b.detail
 }
 
 #[cfg(test)]

@@ -34,6 +34,9 @@ fn line(violation: &Violation, count: u64) -> String {
     };
     // Writing into a string does not fail.
     let _ = match (&violation.rule, violation.why) {
+        _ if violation.detail.is_some() => {
+            write!(line, " {done}: {}", violation.detail.as_deref().unwrap_or_default())
+        }
         (_, Some(Why::Special)) => {
             let address = violation.address.as_deref().unwrap_or("its address");
             write!(line, " {done}: the name is allowed, but no rule allows {address}, which is special or private")
@@ -61,6 +64,7 @@ fn what(violation: &Violation, count: u64) -> String {
     };
     match violation.operation.as_str() {
         "connect" => format!("connection{s} to {object}"),
+        "resolve" if violation.host.is_none() => format!("look-up{s}"),
         operation => format!("`{operation}`{s} of {object}"),
     }
 }

@@ -43,9 +43,27 @@ impl System {
 impl Resolve for System {
     fn resolve(&self, name: &Name) -> Lookup {
         let name = name.as_str().to_owned();
-        let lookup = move || (name.as_str(), 0).to_socket_addrs().map(|all| all.map(|at| at.ip()).collect());
+        let lookup = move || match (name.as_str(), 0).to_socket_addrs() {
+            Ok(all) => Ok(all.map(|at| at.ip()).collect()),
+            Err(error) if does_not_exist(&error) => Err(io::Error::new(io::ErrorKind::NotFound, error)),
+            Err(error) => Err(error),
+        };
         Box::pin(aside(Arc::clone(&self.permits), lookup))
     }
+}
+
+/// Whether the resolver says that there is no such name, or no address of it, and not that it could not find out. std keeps
+/// the code to itself: these are the words of glibc, musl and macOS for `EAI_NONAME` and `EAI_NODATA`.
+fn does_not_exist(error: &io::Error) -> bool {
+    const WORDS: [&str; 5] = [
+        "Name or service not known",
+        "No address associated with hostname",
+        "Name does not resolve",
+        "Name has no usable address",
+        "nodename nor servname provided, or not known",
+    ];
+    let said = error.to_string();
+    error.raw_os_error().is_none() && WORDS.iter().any(|words| said.ends_with(words))
 }
 
 /// Enough for the resolver and its modules, which keep their buffers on the stack.
@@ -74,13 +92,18 @@ async fn aside<T: Send + 'static>(
 /// # Errors
 /// The refusal, or why what was allowed could not be reached.
 pub(super) async fn connect(proxy: &Proxy, authority: &Authority) -> Result<TcpStream, Failure> {
+    connect_at(proxy, authority, &[]).await
+}
+
+/// The same where the addresses of the name are known already, if there are any.
+pub(super) async fn connect_at(proxy: &Proxy, authority: &Authority, known: &[IpAddr]) -> Result<TcpStream, Failure> {
     let addresses = match &authority.host {
         Host::Address(address) => vec![*address],
         Host::Localhost(_) => LOOPBACK.to_vec(),
         Host::Name(name) => {
             // A name that no rule could allow is not told to any resolver.
             proxy.gate.could_pass(name, authority.port).map_err(Failure::Refused)?;
-            resolve(proxy, name).await?
+            if known.is_empty() { resolve(proxy, name).await? } else { known.to_vec() }
         }
     };
     let passed = proxy.gate.passed(authority, &addresses).map_err(Failure::Refused)?;
@@ -91,7 +114,11 @@ pub(super) async fn connect(proxy: &Proxy, authority: &Authority) -> Result<TcpS
     Ok(stream)
 }
 
-async fn resolve(proxy: &Proxy, name: &Name) -> Result<Vec<IpAddr>, Failure> {
+/// The addresses of a name, without saying whether any may be dialled.
+///
+/// # Errors
+/// [`Failure::Resolve`] alone; of the kind `NotFound` where there is no such name.
+pub(super) async fn resolve(proxy: &Proxy, name: &Name) -> Result<Vec<IpAddr>, Failure> {
     let answer = timeout(proxy.limits.resolve, proxy.resolver.resolve(name)).await;
     let answer = answer.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
     let mut addresses: Vec<IpAddr> = Vec::new();

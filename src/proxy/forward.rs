@@ -9,8 +9,8 @@ use super::authority::Authority;
 use super::dial;
 use super::limits::Limits;
 use super::refusal::Failure;
-use super::tunnel::Tunnel;
-use crate::event::Event;
+use super::side::Side;
+use super::tunnel;
 use http_body_util::{BodyExt, Either, Full, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{
@@ -21,6 +21,7 @@ use hyper::http::uri::Scheme;
 use hyper::upgrade::OnUpgrade;
 use hyper::{Method, Request, Response, StatusCode, Uri, Version};
 use hyper_util::rt::TokioIo;
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::net::TcpStream;
@@ -42,9 +43,27 @@ const HOP_BY_HOP: [HeaderName; 9] = [
 
 type Answer = Response<Either<Incoming, Full<Bytes>>>;
 
+/// What a connection becomes once hyper has let go of it.
+pub(super) enum Tunnel {
+    /// After CONNECT: the other side never was HTTP.
+    Connect { client: OnUpgrade, upstream: TcpStream, authority: Authority },
+    /// After 101.
+    Upgrade { client: OnUpgrade, upstream: OnUpgrade },
+}
+
+/// The server that a client thinks it speaks to, where that is not a proxy.
+pub(super) struct Origin {
+    pub authority: Authority,
+    /// The connection that was made when nothing had been said yet: for the first request that is for this server.
+    pub upstream: TcpStream,
+}
+
 /// One connection of a client.
 pub(super) struct Session {
     proxy: Arc<Proxy>,
+    /// Whom requests without a host in their target are for.
+    origin: Option<Authority>,
+    dialled: Mutex<Option<TcpStream>>,
     /// Whether a whole head has come in yet.
     pub(super) served: Arc<AtomicBool>,
     /// What drives the connections to upstream; they end with the session.
@@ -54,8 +73,16 @@ pub(super) struct Session {
 }
 
 impl Session {
-    pub(super) fn new(proxy: Arc<Proxy>, served: Arc<AtomicBool>) -> Self {
-        Self { proxy, served, drivers: Mutex::default(), tunnel: Mutex::default() }
+    pub(super) fn new(proxy: Arc<Proxy>, served: Arc<AtomicBool>, origin: Option<Origin>) -> Self {
+        let (origin, dialled) = origin.map(|origin| (origin.authority, origin.upstream)).unzip();
+        Self {
+            proxy,
+            origin,
+            dialled: Mutex::new(dialled),
+            served,
+            drivers: Mutex::default(),
+            tunnel: Mutex::default(),
+        }
     }
 
     /// The tunnel that the last request asked for.
@@ -72,11 +99,7 @@ impl Session {
     }
 
     fn fail(&self, failure: &Failure) -> Response<Full<Bytes>> {
-        let Failure::Refused(refused) = failure else { return failure.response(None) };
-        let violation = self.proxy.gate.violation(refused);
-        let response = failure.response(Some(&violation));
-        self.proxy.events.report(Event::Violation(violation));
-        response
+        failure.response(self.proxy.report(failure).as_ref())
     }
 
     /// CONNECT (RFC 9110, section 9.3.6): dialled before it is answered, so that a 200 is true.
@@ -91,7 +114,7 @@ impl Session {
             return Err(Failure::Request("CONNECT has no content"));
         }
         let upstream = dial::connect(&self.proxy, &authority).await?;
-        self.become_tunnel(Tunnel::Connect { client: hyper::upgrade::on(&mut request), upstream });
+        self.become_tunnel(Tunnel::Connect { client: hyper::upgrade::on(&mut request), upstream, authority });
         Ok(Response::new(Either::Right(Full::default())))
     }
 
@@ -117,21 +140,31 @@ impl Session {
     /// Decides, dials, and makes the request one to the origin; with it comes the client's side of a websocket, if it
     /// wants one.
     async fn prepare(&self, request: &mut Request<Incoming>) -> Result<(Option<OnUpgrade>, TcpStream), Failure> {
-        match request.uri().scheme() {
-            Some(scheme) if *scheme == Scheme::HTTP => {}
-            Some(scheme) if *scheme == Scheme::HTTPS => {
+        check_host(request.headers())?;
+        let authority = match (request.uri().scheme(), &self.origin) {
+            (Some(scheme), _) if *scheme == Scheme::HTTP => authority(request.uri(), Some(80))?,
+            (Some(scheme), _) if *scheme == Scheme::HTTPS => {
                 return Err(Failure::Request("https goes through CONNECT, so that nobody else can read it"));
             }
-            Some(_) => return Err(Failure::Request("only http is forwarded")),
-            None => return Err(Failure::Request("this is a proxy: ask for an absolute URI, or use CONNECT")),
-        }
-        let authority = authority(request.uri(), Some(80))?;
-        check_host(request.headers())?;
+            (Some(_), _) => return Err(Failure::Request("only http is forwarded")),
+            (None, Some(origin)) => asked_for(request.headers(), origin)?,
+            (None, None) => return Err(Failure::Request("this is a proxy: ask for an absolute URI, or use CONNECT")),
+        };
         let chunked = coding(request.headers())?;
         let client = wants_websocket(request).then(|| hyper::upgrade::on(&mut *request));
-        let upstream = dial::connect(&self.proxy, &authority).await?;
+        let upstream = self.upstream(&authority).await?;
         to_origin(request, &authority, chunked, client.is_some())?;
         Ok((client, upstream))
+    }
+
+    async fn upstream(&self, authority: &Authority) -> Result<TcpStream, Failure> {
+        if self.origin.as_ref() == Some(authority) {
+            let dialled = self.dialled.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(dialled) = dialled.filter(is_open) {
+                return Ok(dialled);
+            }
+        }
+        dial::connect(&self.proxy, authority).await
     }
 
     async fn send(&self, request: Request<Incoming>, upstream: TcpStream) -> Result<Response<Incoming>, Failure> {
@@ -174,6 +207,24 @@ impl Session {
     }
 }
 
+impl Tunnel {
+    /// The two sides, once hyper lets go of them, and for whom the tunnel was allowed, where what is in it was not decided.
+    ///
+    /// # Errors
+    /// When one of them has failed meanwhile.
+    pub(super) async fn sides(self) -> io::Result<(Side, Side, Option<Authority>)> {
+        match self {
+            Tunnel::Connect { client, upstream, authority } => {
+                Ok((tunnel::client(client).await?, Side::new(upstream), Some(authority)))
+            }
+            Tunnel::Upgrade { client, upstream } => {
+                let (client, upstream) = tokio::try_join!(tunnel::client(client), tunnel::upstream(upstream))?;
+                Ok((client, upstream, None))
+            }
+        }
+    }
+}
+
 /// Reads the content of a request that goes nowhere, within bounds. A client that waits to be asked for it is not asked.
 async fn drain(request: Request<Incoming>, limits: &Limits) {
     if request.headers().contains_key(EXPECT) {
@@ -188,6 +239,20 @@ async fn drain(request: Request<Incoming>, limits: &Limits) {
 fn authority(uri: &Uri, default_port: Option<u16>) -> Result<Authority, Failure> {
     let text = uri.authority().map_or("", |authority| authority.as_str());
     Authority::parse(text, default_port).map_err(Failure::Authority)
+}
+
+/// Whom a request of a captured connection is for: the host that it names, at the port of the connection. Where it names
+/// none, as HTTP/1.0 may, whom the connection was for.
+fn asked_for(headers: &HeaderMap, origin: &Authority) -> Result<Authority, Failure> {
+    let Some(host) = headers.get(HOST) else { return Ok(origin.clone()) };
+    let text = host.to_str().map_err(|_| Failure::Request("`Host` is no text"))?;
+    let host = Authority::parse(text, Some(origin.port)).map_err(Failure::Authority)?.host;
+    Ok(Authority { host, port: origin.port })
+}
+
+/// Whether the other side has neither ended the connection nor said anything on it yet.
+fn is_open(stream: &TcpStream) -> bool {
+    matches!(stream.try_read(&mut [0]), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
 }
 
 /// Two `Host` fields are an attack on whoever reads the other one. What one of them says doesn't matter: the target

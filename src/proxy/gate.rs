@@ -11,8 +11,9 @@ use crate::event::Violation;
 use crate::ir::special::NOMINAL;
 use crate::ir::{Access, Policy, Rule, RuleId, Subject, Verdict, decide};
 use crate::sets::host::Name;
-use crate::sets::peer::{Endpoint, Protocol};
+use crate::sets::peer::{Endpoint, PeerSet, Protocol};
 use crate::vocabulary::Verb;
+use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
@@ -58,6 +59,25 @@ impl Gate {
             return Ok(());
         }
         Err(Box::new(Refused { host: name.to_string(), name: Some(name.clone()), address: None, port, verdict }))
+    }
+
+    /// Whether some port of some address of the name could be allowed.
+    ///
+    /// # Errors
+    /// The refusal, as at port 443.
+    pub fn could_resolve(&self, name: &Name) -> Result<(), Box<Refused>> {
+        let Err(refused) = self.could_pass(name, 443) else { return Ok(()) };
+        // Between these ports, no answer differs.
+        let edges = self.names.policy.rules.iter().filter_map(|rule| match &rule.subject {
+            Subject::Peers(PeerSet { endpoint: Endpoint::Hosts(hosts), ports, .. }) if hosts.contains(name) => {
+                Some(ports)
+            }
+            _ => None,
+        });
+        let edges =
+            edges.flat_map(|ports| ports.ranges().flat_map(|range| [*range.start(), range.end().saturating_add(1)]));
+        let edges: BTreeSet<u16> = edges.collect();
+        if edges.into_iter().any(|port| self.could_pass(name, port).is_ok()) { Ok(()) } else { Err(refused) }
     }
 
     /// Those of `addresses` that may be dialled, in their order.
@@ -160,6 +180,19 @@ mod tests {
         assert_eq!(gate.could_pass(&name("db.test"), 81).unwrap_err().verdict.why, Why::Default);
         let forbidden = gate.could_pass(&name("a.x.test"), 80).unwrap_err();
         assert_eq!(forbidden.verdict.decisive, [RuleId(3)], "as the whole policy counts");
+    }
+
+    #[test]
+    fn a_name_exists_if_any_port_of_it_is_allowed() {
+        let could = |setup: Setup, text: &str| Gate::new(setup.rules()).could_resolve(&name(text)).is_ok();
+        let new = Setup::new;
+        assert!(could(new().host(Allow, "a.test", port(5432)), "a.test"));
+        assert!(!could(new().host(Allow, "a.test", port(5432)), "b.test"));
+        assert!(could(new().host(Allow, "*.test", ANY).host(Deny, "a.test", 1..=65534), "a.test"));
+        assert!(!could(new().host(Allow, "*.test", ANY).host(Deny, "a.test", ANY), "a.test"));
+        assert!(could(new().host(Allow, "a.test", port(9)).host(Deny, "*.test", ANY), "a.test"));
+        assert!(!could(new().host(Allow, "a.test", port(9)).host(Forbid, "*", 9..=10), "a.test"));
+        assert!(!could(new().net(Allow, "0.0.0.0/0", ANY), "a.test"));
     }
 
     #[test]

@@ -13,7 +13,8 @@ pub struct Limits {
     pub head_fields: usize,
     /// From accepting a connection to its first byte.
     pub first_byte: Duration,
-    /// From the first byte to the end of the head; also how long a connection may stand idle between two requests.
+    /// From the first byte to the end of the head, of a SOCKS handshake, or of what tells the protocol in a tunnel; also
+    /// how long a connection may stand idle between two requests.
     pub head: Duration,
     /// Finding the addresses of a name.
     pub resolve: Duration,
@@ -28,7 +29,7 @@ pub struct Limits {
     /// How long one address is tried before the next is tried beside it (RFC 8305, section 5).
     pub dial_stagger: Duration,
     /// Connections at once; fewer where the process may have few descriptors, see [`Limits::within`]. Past it, the
-    /// oldest connection that has not sent a whole head yet is dropped; when there is none, new ones wait in the
+    /// oldest connection that has not asked for anything yet is dropped; when there is none, new ones wait in the
     /// listener's queue.
     pub connections: usize,
     /// How much content of a request that is not passed on is read, so that its client comes to read the answer instead
@@ -40,6 +41,8 @@ pub struct Limits {
     pub tunnel_idle: Duration,
     /// The same once one side has ended its half.
     pub half_closed_idle: Duration,
+    /// Questions over UDP that are answered at once; one more is told to ask again.
+    pub questions: usize,
     /// The buffer of each direction of a tunnel, in bytes.
     pub tunnel_buffer: usize,
 }
@@ -57,11 +60,12 @@ impl Limits {
         dial_one: Duration::from_secs(10),
         dial_all: Duration::from_secs(30),
         dial_stagger: Duration::from_millis(250),
-        connections: 256,
+        connections: 2048,
         drain_size: 1 << 20,
         drain: Duration::from_secs(2),
         tunnel_idle: Duration::from_secs(2 * 60 * 60),
         half_closed_idle: Duration::from_secs(10 * 60),
+        questions: 256,
         tunnel_buffer: 16 << 10,
     };
 

@@ -81,6 +81,7 @@ impl Refused {
             }),
             because,
             remedy,
+            detail: None,
         }
     }
 }

@@ -2,9 +2,13 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod captured;
 mod curl;
 mod deciding;
 mod forwarding;
 pub(super) mod harness;
 mod hostile;
+mod names;
+mod openings;
+mod socks;
 mod tunnels;

@@ -1,9 +1,14 @@
-//! Bytes both ways, once a connection is nobody's HTTP any more: after CONNECT and after 101.
+//! Bytes both ways, once a connection is nobody's HTTP any more: after CONNECT, SOCKS and 101, and where a connection was
+//! captured.
 //!
-//! A side that ends its half ends the same half of the other side, and the other direction goes on. What is inside is
-//! not looked at here; a look at the first bytes would stand between the two sides being known and [`relay`].
+//! A side that ends its half ends the same half of the other side, and the other direction goes on. Where a name was
+//! allowed, what the client says is held until its first bytes are told apart: TLS must ask for that name, and HTTP/1 is
+//! given back, to be decided request by request. What the server says is never held.
 
 use super::limits::Limits;
+use super::opening::{self, Opening};
+use super::side::Side;
+use crate::sets::host::Name;
 use hyper::body::Bytes;
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
@@ -11,48 +16,35 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::time::{Instant, sleep};
-
-/// Two sides that will be joined as soon as hyper lets go of them.
-pub enum Tunnel {
-    /// After CONNECT: the other side never was HTTP.
-    Connect { client: OnUpgrade, upstream: TcpStream },
-    /// After 101.
-    Upgrade { client: OnUpgrade, upstream: OnUpgrade },
-}
-
-/// One side: the connection, and what was read from it beyond the head.
-struct Side {
-    stream: TcpStream,
-    early: Bytes,
-}
-
-impl Tunnel {
-    /// Relays until both sides have ended, one fails, or nothing has moved for too long.
-    ///
-    /// # Errors
-    /// Whatever ended it early.
-    pub async fn run(self, limits: &Limits) -> io::Result<()> {
-        let (client, upstream) = match self {
-            Tunnel::Connect { client, upstream } => {
-                (take(client).await?, Side { stream: upstream, early: Bytes::new() })
-            }
-            Tunnel::Upgrade { client, upstream } => tokio::try_join!(take(client), take(upstream))?,
-        };
-        relay(client, upstream, limits).await
-    }
-}
+use tokio::time::{Instant, sleep, timeout};
 
 /// The connection under an upgrade, without hyper.
-async fn take(upgrade: OnUpgrade) -> io::Result<Side> {
-    let upgraded: Upgraded = upgrade.await.map_err(io::Error::other)?;
-    let parts = upgraded
-        .downcast::<TokioIo<TcpStream>>()
-        .map_err(|_| io::Error::other("an upgraded connection is not the one that was served"))?;
-    Ok(Side { stream: parts.io.into_inner(), early: parts.read_buf })
+pub async fn client(upgrade: OnUpgrade) -> io::Result<Side> {
+    let (side, read) = take::<Side>(upgrade).await?;
+    let early = if side.early.is_empty() { read } else { [read, side.early].concat().into() };
+    Ok(Side { stream: side.stream, early })
 }
 
-async fn relay(mut client: Side, mut upstream: Side, limits: &Limits) -> io::Result<()> {
+/// The same of a connection that this proxy made.
+pub async fn upstream(upgrade: OnUpgrade) -> io::Result<Side> {
+    let (stream, early) = take::<TcpStream>(upgrade).await?;
+    Ok(Side { stream, early })
+}
+
+/// The connection, and what was read from it beyond the head.
+async fn take<T: AsyncRead + AsyncWrite + Unpin + Send + 'static>(upgrade: OnUpgrade) -> io::Result<(T, Bytes)> {
+    let upgraded: Upgraded = upgrade.await.map_err(io::Error::other)?;
+    let parts = upgraded
+        .downcast::<TokioIo<T>>()
+        .map_err(|_| io::Error::other("an upgraded connection is not the one that was served"))?;
+    Ok((parts.io.into_inner(), parts.read_buf))
+}
+
+/// Relays until both sides have ended, one fails, or nothing has moved for too long.
+///
+/// # Errors
+/// Whatever ended it early.
+pub async fn relay(mut client: Side, mut upstream: Side, limits: &Limits) -> io::Result<()> {
     let moved = Moved::new();
     let (from_client, to_client) = client.stream.split();
     let (from_upstream, to_upstream) = upstream.stream.split();
@@ -65,6 +57,127 @@ async fn relay(mut client: Side, mut upstream: Side, limits: &Limits) -> io::Res
     tokio::select! {
         ended = both => ended.map(|_| ()),
         () = moved.nothing(limits) => Err(io::ErrorKind::TimedOut.into()),
+    }
+}
+
+/// How a relay ended that looked at the client's first bytes.
+pub enum Ending {
+    /// Both sides have ended, one failed, or nothing moved for too long.
+    Over,
+    /// The client speaks HTTP/1, and the server has said nothing yet.
+    Http(Side, TcpStream),
+    /// The client's TLS is not for the name; why.
+    Mismatch(Mismatch),
+}
+
+/// Why a ClientHello was not passed on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mismatch {
+    /// It asks for this server.
+    Server(String),
+    /// No server may take it.
+    Broken(&'static str),
+}
+
+/// As [`relay`], to a server that is `name`.
+pub async fn relay_to(name: &Name, mut client: Side, mut upstream: Side, limits: &Limits) -> Ending {
+    enum Stop {
+        Over,
+        Http(Bytes),
+        Mismatch(Mismatch),
+    }
+    let moved = Moved::new();
+    let spoke = AtomicBool::new(!upstream.early.is_empty());
+    let stop = {
+        let (mut from_client, to_client) = client.stream.split();
+        let (from_upstream, to_upstream) = upstream.stream.split();
+        let early = std::mem::take(&mut client.early);
+        let up = async {
+            let (bytes, opening) = first(early, &mut from_client, &moved, limits).await.map_err(|_| Stop::Over)?;
+            match opening {
+                Opening::Tls(Some(server)) if Name::parse(&server).as_ref() != Ok(name) => {
+                    return Err(Stop::Mismatch(Mismatch::Server(server)));
+                }
+                Opening::Broken(why) => return Err(Stop::Mismatch(Mismatch::Broken(why))),
+                // Whatever has spoken before it was asked is no server of HTTP.
+                Opening::Http if !spoke.load(Ordering::Relaxed) => return Err(Stop::Http(bytes)),
+                _ => {}
+            }
+            copy(bytes, from_client, to_upstream, &moved, limits.tunnel_buffer).await.map_err(|_| Stop::Over)
+        };
+        let down = async {
+            let from_upstream = Noticing { stream: from_upstream, spoke: &spoke };
+            let early = std::mem::take(&mut upstream.early);
+            copy(early, from_upstream, to_client, &moved, limits.tunnel_buffer).await.map_err(|_| Stop::Over)
+        };
+        tokio::select! {
+            ended = async { tokio::try_join!(up, down) } => ended.err().unwrap_or(Stop::Over),
+            () = moved.nothing(limits) => Stop::Over,
+        }
+    };
+    match stop {
+        Stop::Over => Ending::Over,
+        Stop::Http(early) => Ending::Http(Side { stream: client.stream, early }, upstream.stream),
+        Stop::Mismatch(mismatch) => {
+            // Cut off: an end in good order would look like an answer.
+            let _ = client.stream.set_zero_linger();
+            Ending::Mismatch(mismatch)
+        }
+    }
+}
+
+/// How much of a beginning is read at once.
+const CHUNK: usize = 4096;
+
+/// Reads until the bytes are told apart, or there are no more. Only a beginning has a time to be finished in: a client may
+/// wait as long as it likes for the server to speak.
+async fn first(
+    early: Bytes,
+    from: &mut (impl AsyncRead + Unpin),
+    moved: &Moved,
+    limits: &Limits,
+) -> io::Result<(Bytes, Opening)> {
+    let mut bytes = Vec::from(early);
+    if bytes.is_empty() {
+        bytes.reserve(CHUNK);
+        from.read_buf(&mut bytes).await?;
+        moved.now();
+    }
+    let told = async {
+        loop {
+            let opening = opening::tell(&bytes);
+            if opening != Opening::Undecided {
+                return Ok::<_, io::Error>(opening);
+            }
+            bytes.reserve(CHUNK);
+            if from.read_buf(&mut bytes).await? == 0 {
+                return Ok(Opening::Other);
+            }
+            moved.now();
+        }
+    };
+    let opening = timeout(limits.head, told).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))?;
+    Ok((bytes.into(), opening))
+}
+
+/// Tells whether anything was read.
+struct Noticing<'s, R> {
+    stream: R,
+    spoke: &'s AtomicBool,
+}
+
+impl<R: AsyncRead + Unpin> AsyncRead for Noticing<'_, R> {
+    fn poll_read(
+        mut self: std::pin::Pin<&mut Self>,
+        cx: &mut std::task::Context<'_>,
+        buffer: &mut tokio::io::ReadBuf<'_>,
+    ) -> std::task::Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let ready = std::pin::Pin::new(&mut self.stream).poll_read(cx, buffer);
+        if buffer.filled().len() > before {
+            self.spoke.store(true, Ordering::Relaxed);
+        }
+        ready
     }
 }
 

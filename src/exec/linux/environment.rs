@@ -10,6 +10,11 @@ use std::os::unix::ffi::OsStringExt;
 
 /// Both spellings are read by somebody.
 const ADDRESSES: [&str; 6] = ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
+/// Curl asks an HTTP proxy for `ftp:` URLs, which no server answers; by SOCKS it goes there itself. The other variables
+/// name HTTP, on the same port: httpx ends with an error where one of them names SOCKS, if it has no package for that.
+const FTP: [&str; 2] = ["FTP_PROXY", "ftp_proxy"];
+/// A host and a port alone, spoken to by CONNECT.
+const RSYNC: &str = "RSYNC_PROXY";
 const EXCEPTIONS: [&str; 2] = ["NO_PROXY", "no_proxy"];
 
 /// Adds the variables for the proxy, over what the caller had, but never over what the policy itself sets.
@@ -20,10 +25,13 @@ pub fn with_proxy(
 ) -> Vec<(OsString, OsString)> {
     let mut result: Vec<_> = environment.to_vec();
     let address = format!("http://{PROXY}");
+    let (socks, plain) = (format!("socks5h://{PROXY}"), PROXY.to_string());
     let exceptions = if loopback { "" } else { "localhost,127.0.0.1,::1" };
     let variables = ADDRESSES
         .iter()
         .map(|name| (*name, address.as_str()))
+        .chain(FTP.iter().map(|name| (*name, socks.as_str())))
+        .chain([(RSYNC, plain.as_str())])
         .chain(EXCEPTIONS.iter().map(|name| (*name, exceptions)))
         .chain([("NODE_USE_ENV_PROXY", "1")]);
     for (name, value) in variables {
@@ -80,6 +88,7 @@ mod tests {
         let after = with_proxy(&before, &BTreeSet::from(["HTTP_PROXY".into()]), false);
         assert_eq!(value(&after, "http_proxy"), ["http://198.18.0.1:3128"]);
         assert_eq!(value(&after, "HTTP_PROXY"), ["http://mine:2"]);
+        assert_eq!(value(&after, "ftp_proxy"), ["socks5h://198.18.0.1:3128"]);
         assert_eq!(value(&after, "NO_PROXY"), ["localhost,127.0.0.1,::1"]);
         assert_eq!(value(&after, "A"), ["b"]);
     }

@@ -1,6 +1,6 @@
 //! A proxy under test, what it may reach, and a client that says any bytes.
 
-use super::super::{Limits, Lookup, Resolve, Rules, serve_with};
+use super::super::{Doors, Limits, Lookup, Resolve, Rules, serve_with};
 use crate::event::{Event, RuleText, Sink, Violation};
 use crate::ir::{BoundPolicy, Origin, Policy, Rule, Setting, Subject, Unset};
 use crate::sets::address::parse_network;
@@ -17,7 +17,7 @@ use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::task::JoinHandle;
 
 /// Long enough for anything on the loopback, short enough for a test that fails.
@@ -110,13 +110,27 @@ impl Setup {
     }
 
     pub async fn start(self) -> Running {
+        self.start_with(Doors::from).await
+    }
+
+    /// The same, to which every connection was meant for somebody else.
+    pub async fn start_captured(self, target: &str) -> Running {
+        let target: SocketAddr = target.parse().unwrap();
+        self.start_with(|listener| Doors::new(vec![listener], vec![], Arc::new(move |_| Ok(Some(target))))).await
+    }
+
+    async fn start_with(self, doors: impl FnOnce(TcpListener) -> Doors) -> Running {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let at = listener.local_addr().unwrap();
+        let mut doors = doors(listener);
+        let datagrams = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let questions = datagrams.local_addr().unwrap();
+        doors.datagrams.push(datagrams);
         let events = Arc::new(Recorder::default());
         let rules = self.rules();
         let resolver = Arc::new(Names { answers: self.names, asked: Mutex::default() });
-        let serving = serve_with(listener, rules, events.clone(), resolver.clone(), self.limits);
-        Running { at, events, resolver, serving: tokio::spawn(serving) }
+        let serving = serve_with(doors, rules, events.clone(), resolver.clone(), self.limits);
+        Running { at, questions, events, resolver, serving: tokio::spawn(serving) }
     }
 }
 
@@ -139,6 +153,8 @@ fn nowhere() -> Span {
 /// A proxy that is serving.
 pub struct Running {
     pub at: SocketAddr,
+    /// Where it answers questions for names.
+    pub questions: SocketAddr,
     events: Arc<Recorder>,
     resolver: Arc<Names>,
     pub serving: JoinHandle<io::Result<()>>,
@@ -151,6 +167,26 @@ impl Drop for Running {
 }
 
 impl Running {
+    /// What the resolver says to a question for an address, or another type: its status, and the address.
+    pub async fn ask(&self, name: &str, kind: u16) -> (u8, Option<String>) {
+        let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        socket.send_to(&question(name, kind), self.questions).await.unwrap();
+        let mut answer = [0; 512];
+        let (length, _) = within(socket.recv_from(&mut answer)).await.unwrap();
+        read_answer(&answer[..length])
+    }
+
+    /// Waits until as many events as this have come, and gives them.
+    pub async fn events(&self, count: usize) -> Vec<Violation> {
+        let come = async {
+            while self.violations().len() < count {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        within(come).await;
+        self.violations()
+    }
+
     /// Connects to the proxy.
     pub async fn client(&self) -> Client {
         Client { stream: TcpStream::connect(self.at).await.unwrap(), unread: Vec::new() }
@@ -178,6 +214,29 @@ impl Running {
     pub fn asked(&self) -> Vec<String> {
         self.resolver.asked.lock().unwrap().clone()
     }
+}
+
+/// A question as a library sends it.
+pub fn question(name: &str, kind: u16) -> Vec<u8> {
+    let mut bytes = vec![0x12, 0x34, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0];
+    for label in name.split('.') {
+        bytes.push(u8::try_from(label.len()).unwrap());
+        bytes.extend(label.bytes());
+    }
+    bytes.push(0);
+    bytes.extend(kind.to_be_bytes());
+    bytes.extend([0, 1]);
+    bytes
+}
+
+/// The status of an answer, and the address in it.
+pub fn read_answer(answer: &[u8]) -> (u8, Option<String>) {
+    assert_eq!(answer[..2], [0x12, 0x34]);
+    let address = (answer[7] == 1).then(|| {
+        let at: [u8; 4] = *answer.last_chunk().unwrap();
+        IpAddr::from(at).to_string()
+    });
+    (answer[3] & 0xf, address)
 }
 
 /// A connection to anything, read by hand.

@@ -270,8 +270,6 @@ async fn what_is_no_http_1_is_refused_or_dropped() {
         b"GET  http://a.test/ HTTP/1.1\r\n\r\n",
         b"GET\thttp://a.test/ HTTP/1.1\r\n\r\n",
         b"GET http://a.test/ HTTP/1.1 \r\n\r\n",
-        b"\x05\x01\x00",
-        b"\x04\x01\x00\x50\x7f\x00\x00\x01\x00",
         b"SSH-2.0-x\r\n\r\n",
         b"\0\0\0\0\0\0\0\0\r\n\r\n",
         b"\xff\xfe\xfd\xfc\r\n\r\n",

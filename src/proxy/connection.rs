@@ -1,0 +1,124 @@
+//! One connection, from its first byte to its end: whom it was opened to or, where that is the proxy, what it speaks.
+//!
+//! A captured connection is decided and dialled before its client has said anything, so that a server that speaks first is
+//! heard at once. What is refused then is cut off: nobody would read an answer.
+
+use super::Proxy;
+use super::authority::{Authority, Host};
+use super::forward::{Origin, Session};
+use super::side::Side;
+use super::tunnel::{self, Ending};
+use super::{dial, resolver, socks};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+/// What a connection is at the moment.
+enum Stage {
+    /// HTTP, to a proxy or to one server.
+    Http(Side, Option<Origin>),
+    /// Bytes both ways, to a server that was allowed.
+    Tunnel(Side, Side, Option<Authority>),
+}
+
+/// Serves a connection to its end. `served` is set once it is more than a client that has said nothing.
+pub(super) async fn serve(stream: TcpStream, target: Option<SocketAddr>, proxy: Arc<Proxy>, served: Arc<AtomicBool>) {
+    // Not every system can; the connection is as good without it.
+    let _ = stream.set_nodelay(true);
+    let mut stage = match target {
+        Some(target) if target.port() == resolver::PORT => return resolver::over_stream(&proxy, stream, &served).await,
+        Some(target) => captured(&proxy, stream, target).await,
+        None => opened(&proxy, stream).await,
+    };
+    while let Some(now) = stage {
+        stage = match now {
+            Stage::Http(client, origin) => http(&proxy, client, origin, &served).await,
+            Stage::Tunnel(client, upstream, authority) => {
+                served.store(true, Ordering::Relaxed);
+                relay(&proxy, client, upstream, authority).await
+            }
+        };
+    }
+}
+
+/// A connection to the proxy itself: what it speaks is told by its first byte.
+async fn opened(proxy: &Proxy, mut stream: TcpStream) -> Option<Stage> {
+    let mut first = [0];
+    // Nothing is kept for a connection that says nothing.
+    if !matches!(timeout(proxy.limits.first_byte, stream.peek(&mut first)).await, Ok(Ok(1))) {
+        return None;
+    }
+    if first == [socks::FIVE] || first == [socks::FOUR] {
+        let (authority, upstream) = socks::shake(proxy, &mut stream).await.ok()??;
+        return Some(Stage::Tunnel(Side::new(stream), Side::new(upstream), Some(authority)));
+    }
+    Some(Stage::Http(Side::new(stream), None))
+}
+
+/// A connection to somebody else, that ended up here.
+async fn captured(proxy: &Proxy, stream: TcpStream, target: SocketAddr) -> Option<Stage> {
+    let address = target.ip().to_canonical();
+    let (host, addresses) = match proxy.names.at(address) {
+        Some((name, addresses)) => (Host::Name(name), addresses),
+        None => (Host::Address(address), Vec::new()),
+    };
+    let authority = Authority { host, port: target.port() };
+    match dial::connect_at(proxy, &authority, &addresses).await {
+        Ok(upstream) => Some(Stage::Tunnel(Side::new(stream), Side::new(upstream), Some(authority))),
+        Err(failure) => {
+            proxy.report(&failure);
+            let _ = stream.set_zero_linger();
+            None
+        }
+    }
+}
+
+async fn http(proxy: &Arc<Proxy>, client: Side, origin: Option<Origin>, served: &Arc<AtomicBool>) -> Option<Stage> {
+    let limits = &proxy.limits;
+    let session = Arc::new(Session::new(Arc::clone(proxy), Arc::clone(served), origin));
+    let service = {
+        let session = Arc::clone(&session);
+        service_fn(move |request| {
+            let session = Arc::clone(&session);
+            async move { Ok::<_, Infallible>(session.answer(request).await) }
+        })
+    };
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.head)
+        .max_header_size(limits.head_size)
+        .max_buf_size(limits.head_size)
+        .max_headers(limits.head_fields)
+        .preserve_header_case(true)
+        .auto_date_header(false)
+        .serve_connection(TokioIo::new(client), service)
+        .with_upgrades();
+    // How a connection of the command ended is the command's business.
+    connection.await.ok()?;
+    let (client, upstream, authority) = session.tunnel()?.sides().await.ok()?;
+    Some(Stage::Tunnel(client, upstream, authority))
+}
+
+async fn relay(proxy: &Proxy, client: Side, upstream: Side, authority: Option<Authority>) -> Option<Stage> {
+    let Some(Authority { host: Host::Name(name), port }) = authority else {
+        let _ = tunnel::relay(client, upstream, &proxy.limits).await;
+        return None;
+    };
+    match tunnel::relay_to(&name, client, upstream, &proxy.limits).await {
+        Ending::Over => None,
+        Ending::Mismatch(mismatch) => {
+            proxy.report_mismatch(&name, port, &mismatch);
+            None
+        }
+        Ending::Http(client, upstream) => {
+            let authority = Authority { host: Host::Name(name), port };
+            Some(Stage::Http(client, Some(Origin { authority, upstream })))
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! What is said of what was refused, as events.
+
+use super::Proxy;
+use super::refusal::{Failure, Refused};
+use super::tunnel::Mismatch;
+use crate::event::{Event, Outcome, Violation, timestamp};
+use crate::sets::host::Name;
+use std::time::SystemTime;
+
+impl Proxy {
+    /// Reports a failure that the policy made; what was said of it.
+    pub(super) fn report(&self, failure: &Failure) -> Option<Violation> {
+        let Failure::Refused(refused) = failure else { return None };
+        let violation = self.gate.violation(refused);
+        self.events.report(Event::Violation(violation.clone()));
+        Some(violation)
+    }
+
+    /// A name that was asked for, and does not exist inside.
+    pub(super) fn report_name(&self, refused: &Refused) {
+        let mut violation = self.gate.violation(refused);
+        // Nobody has asked for a port yet.
+        violation.port = None;
+        self.events.report(Event::Violation(violation));
+    }
+
+    /// TLS for another server than the one that was allowed.
+    pub(super) fn report_mismatch(&self, allowed: &Name, port: u16, mismatch: &Mismatch) {
+        let (host, detail) = match mismatch {
+            Mismatch::Server(server) => {
+                (server.clone(), format!("TLS asks for this server on a connection that was allowed to {allowed}"))
+            }
+            Mismatch::Broken(why) => (allowed.to_string(), format!("its TLS client hello can't be read: {why}")),
+        };
+        self.events.report(Event::Violation(Violation { port: Some(port), ..unruled("connect", Some(host), detail) }));
+    }
+
+    /// Too many questions for names.
+    pub(super) fn report_flood(&self, what: &str) {
+        self.events.report(Event::Violation(unruled("resolve", None, what.to_owned())));
+    }
+}
+
+/// What no rule is to blame for.
+fn unruled(operation: &str, host: Option<String>, detail: String) -> Violation {
+    Violation {
+        timestamp: timestamp(SystemTime::now()),
+        operation: operation.into(),
+        path: None,
+        host,
+        port: None,
+        address: None,
+        outcome: Outcome::Refused,
+        why: None,
+        rule: None,
+        because: None,
+        remedy: None,
+        detail: Some(detail),
+    }
+}
