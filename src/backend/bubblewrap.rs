@@ -8,4 +8,4 @@ pub mod seccomp;
 
 pub use emit::{Argument, Arguments, MOST_ARGUMENTS, Unsupported, arguments};
 pub use lower::{CODES, GAPS, Lowered, NOT_GRANTED, Needs, User, lower};
-pub use plan::{DEVICES, Landlock, Limits, Mount, Network, PROC_HIDDEN, Plan, Root};
+pub use plan::{DEVICES, Landlock, Limits, Mount, Network, PROC_HIDDEN, Plan, Ports, Root};

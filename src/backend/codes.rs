@@ -59,28 +59,30 @@ codes! {
     /// # `proxy-only`
     ///
     /// ## What it says
-    /// Connections are allowed, and reach the network through the sandbox's proxy alone: by the variables `HTTP_PROXY` and their
-    /// like. A program that ignores these connects to nothing. This is a *stricter* gap.
+    /// What a rule allows is reached through the sandbox's proxy alone, that is by programs that mind `HTTP_PROXY` and its like: on
+    /// Linux the host's loopback, where a rule allows every port of it; on macOS and Windows every name. This is a *stricter* gap.
     ///
     /// ## Why
-    /// The command has a network of its own in which only the proxy stands. It decides each connection by the `connect` rules.
+    /// The proxy decides each connection by the `connect` rules. On Linux connections are redirected to it; but what is said to
+    /// the loopback stays there, since the command's own servers are there: only ports that a rule names as the host's are
+    /// redirected, and all of them would leave the command none. Other systems redirect nothing.
     ///
     /// ## Example
     /// ```policy
     /// srt 1
     /// use std/system
     /// default read deny
-    /// allow connect example.com
+    /// # lint: allow(broad-grant) anything may be asked
+    /// # lint: allow(metadata-address) there is none on this machine
+    /// allow connect 0.0.0.0/0:*
     /// ```
     ///
     /// ## Use instead
-    /// Programs that speak to a proxy; say so in a comment:
     /// ```policy
     /// srt 1
     /// use std/system
     /// default read deny
-    /// # lint: allow(proxy-only) curl reads these variables
-    /// allow connect example.com
+    /// allow connect [localhost:3000, 10.20.0.0/16:5432]
     /// ```
     pub PROXY_ONLY = "proxy-only", Note;
 }

@@ -114,7 +114,7 @@ fn attempt_once(run: &Run, prepared: Option<Prepared>, events: &Events) -> Resul
     }
     let directory = std::env::current_dir().map_err(|error| format!("cannot tell where this is: {error}"))?;
     let (environment, set) = (environment(&policy), policy.set.keys().map(Into::into).collect());
-    let rules = if plan.network == Network::Proxy {
+    let rules = if matches!(plan.network, Network::Proxy(_)) {
         Some(Arc::new(rules(policy, sources)))
     } else {
         leave((policy, sources));
@@ -133,6 +133,7 @@ fn attempt_once(run: &Run, prepared: Option<Prepared>, events: &Events) -> Resul
         keep: run.keep_fd.clone(),
         rules,
         events: events.sink(),
+        announce: |said| output::complain(said),
     };
     let outcome = linux::run(&plan, launch);
     leave(plan);

@@ -13,6 +13,7 @@
 
 mod bwrap;
 mod caller;
+mod capture;
 mod command;
 mod control;
 mod defence;
@@ -26,6 +27,7 @@ mod landlock;
 mod mounts;
 mod native;
 mod network;
+mod nftables;
 mod proc;
 mod supervisor;
 mod terminal;
@@ -47,6 +49,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use supervisor::Proxied;
 
 /// Who does the mounts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,6 +76,8 @@ pub struct Launch {
     /// What the proxy decides by; needed where the plan's network is one.
     pub rules: Option<Arc<Rules>>,
     pub events: Arc<dyn Sink>,
+    /// Told what works otherwise than it usually does, in a sentence; the command runs all the same.
+    pub announce: fn(&str),
 }
 
 /// How the command ended.
@@ -150,11 +155,11 @@ pub fn run_without(plan: &Plan, launch: Launch, missing: &[Defence]) -> Result<E
     let mut environment = launch.environment;
     let proxied = match (&plan.network, launch.rules) {
         (Network::Loopback, _) => None,
-        (Network::Proxy, Some(rules)) => Some((rules, launch.events)),
-        (Network::Proxy, None) => return Err(invalid("start the proxy without rules")),
+        (Network::Proxy(_), Some(rules)) => Some(Proxied { rules, events: launch.events, announce: launch.announce }),
+        (Network::Proxy(_), None) => return Err(invalid("start the proxy without rules")),
     };
-    if let Some((rules, _)) = &proxied {
-        let loopback = environment::reaches_loopback(&rules.policy);
+    if let Some(proxied) = &proxied {
+        let loopback = environment::reaches_whole_loopback(&proxied.rules.policy);
         environment = environment::with_proxy(&environment, &launch.set, loopback);
     }
     let environment = environment::strings(environment)

@@ -38,7 +38,6 @@ codes! {
     /// srt 1
     /// use std/system
     /// default read deny
-    /// # lint: allow(proxy-only) the client speaks to a proxy
     /// allow connect *.github.io
     /// ```
     ///
@@ -53,7 +52,6 @@ codes! {
     /// srt 1
     /// use std/system
     /// default read deny
-    /// # lint: allow(proxy-only) the client speaks to a proxy
     /// allow connect docs.example.github.io
     /// ```
     pub BROAD_GRANT = "broad-grant", Warning;

@@ -34,7 +34,6 @@ codes! {
     /// srt 1
     /// use std/system
     /// default read deny
-    /// # lint: allow(proxy-only) the client speaks to a proxy
     /// allow connect builder.example.com:443
     /// ```
     pub CONTROL_SOCKET = "control-socket", Error;

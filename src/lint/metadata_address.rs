@@ -27,7 +27,6 @@ codes! {
     /// srt 1
     /// use std/system
     /// default read deny
-    /// # lint: allow(proxy-only) the client speaks to a proxy
     /// allow connect 169.254.0.0/16:80
     /// ```
     ///
@@ -36,7 +35,6 @@ codes! {
     /// srt 1
     /// use std/system
     /// default read deny
-    /// # lint: allow(proxy-only) the client speaks to a proxy
     /// allow connect 10.20.0.7:5432
     /// ```
     pub METADATA_ADDRESS = "metadata-address", Error;

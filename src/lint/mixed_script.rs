@@ -28,7 +28,6 @@ codes! {
     /// srt 1
     /// use std/system
     /// default read deny
-    /// # lint: allow(proxy-only) the client speaks to a proxy
     /// allow connect аpple.example
     /// ```
     ///
@@ -38,7 +37,6 @@ codes! {
     /// srt 1
     /// use std/system
     /// default read deny
-    /// # lint: allow(proxy-only) the client speaks to a proxy
     /// allow connect apple.example
     /// ```
     pub MIXED_SCRIPT = "mixed-script", Warning;

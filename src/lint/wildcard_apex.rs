@@ -23,7 +23,6 @@ codes! {
     /// srt 1
     /// use std/system
     /// default read deny
-    /// # lint: allow(proxy-only) the client speaks to a proxy
     /// allow connect *.example.com
     /// ```
     ///
@@ -32,7 +31,6 @@ codes! {
     /// srt 1
     /// use std/system
     /// default read deny
-    /// # lint: allow(proxy-only) the client speaks to a proxy
     /// allow connect [example.com, *.example.com]
     /// ```
     pub WILDCARD_APEX = "wildcard-apex", Note;

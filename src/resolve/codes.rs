@@ -306,7 +306,6 @@ crate::codes! {
     /// ```policy
     /// srt 1
     /// default read deny
-    /// # lint: allow(proxy-only) the client speaks to a proxy
     /// allow connect 127.0.0.1:3000
     /// ```
     pub LOOPBACK_CONFLICT = "loopback-conflict", Error;

@@ -201,7 +201,6 @@ crate::codes! {
     /// ```policy
     /// srt 1
     /// default read deny
-    /// # lint: allow(proxy-only) the client speaks to a proxy
     /// allow connect 10.20.0.7:5432
     /// ```
     pub PORTS = "ports", Error;

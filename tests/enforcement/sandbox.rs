@@ -314,6 +314,7 @@ extern "C" fn before_main() {
         keep: run_.keep,
         rules: None,
         events: Arc::new(Nobody),
+        announce: |said| eprintln!("srt: {said}"),
     };
     let status = match run_without(&run_.plan, launch, &run_.missing) {
         Ok(exit) => exit.status(),

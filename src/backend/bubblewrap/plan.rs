@@ -81,8 +81,19 @@ pub enum Mount {
 pub enum Network {
     /// A network namespace of its own with loopback and nothing else.
     Loopback,
-    /// The same, and a listener in it that the supervisor serves with the filtering proxy.
-    Proxy,
+    /// The same, and sockets in it that the supervisor serves with the filtering proxy: connections are redirected to them.
+    Proxy(Ports),
+}
+
+/// Ranges of ports, both ends inclusive, that what is in the sandbox has to know of.
+#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+pub struct Ports {
+    /// Those of 127.0.0.0/8 that mean the host's, and not the command's own.
+    pub loopback4: Vec<(u16, u16)>,
+    /// The same of ::1.
+    pub loopback6: Vec<(u16, u16)>,
+    /// Those of any rule that allows: where connections can't be redirected, these are listened on.
+    pub all: Vec<(u16, u16)>,
 }
 
 /// Landlock allow-lists (ABI 2 and up): places below which writing, or running, is possible at all. Mounts say what is

@@ -8,7 +8,7 @@ use super::command::Command;
 use super::control::{Control, Failure, Report};
 use super::defence::Defence;
 use super::supervisor::Started;
-use super::{Error, devices, doctor, init, kernel, mounts, network, proc};
+use super::{Error, capture, devices, doctor, init, kernel, mounts, network, proc};
 use crate::backend::bubblewrap::{Argument, Arguments, Mount, Network, Plan, arguments};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl, open};
@@ -29,7 +29,7 @@ const INNER: &str = "srt-inner";
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Inner {
     command: Command,
-    listen: bool,
+    network: Network,
     /// Whether there is a `/proc` to cover, and a `/dev` that wants terminals.
     proc: bool,
     devices: bool,
@@ -61,7 +61,7 @@ pub fn start(plan: &Plan, command: Command, path: Option<OsString>) -> Result<St
     let (text, mut passed) = spell(plan, &emitted).map_err(setup("make a file in memory"))?;
     let inner = Inner {
         command,
-        listen: plan.network == Network::Proxy,
+        network: plan.network.clone(),
         proc: has(|mount| matches!(mount, Mount::Proc)),
         devices: has(|mount| matches!(mount, Mount::Devices { .. })),
         places: mounts::places(plan),
@@ -267,7 +267,10 @@ fn become_inner(inner: OwnedFd, control: &Control) -> Result<std::convert::Infal
     let inner: Inner =
         serde_json::from_slice(&text).map_err(|_| Failure::setup("understand what to run", Errno::EBADMSG))?;
     network::set_up()?;
-    let listener = inner.listen.then(network::listen).transpose()?;
+    let doors = match &inner.network {
+        Network::Proxy(ports) => Some(capture::open(ports)?),
+        Network::Loopback => None,
+    };
     let step = |act: &'static str| move |errno| Failure::setup(act, errno);
     let root = mounts::open_root().map_err(step("open `/`"))?;
     // Bubblewrap follows links, and does not ask what a place is: a node replaced since it was looked at shows here,
@@ -288,6 +291,9 @@ fn become_inner(inner: OwnedFd, control: &Control) -> Result<std::convert::Infal
         nix::unistd::chdir("/").map_err(step("enter `/`"))?;
     }
     mounts::forbid_running(root.as_fd(), &inner.noexec, &inner.exec)?;
+    if doors.is_some() {
+        mounts::cover_names()?;
+    }
     mounts::nothing_on_top(root.as_fd())?;
-    init::run(control, inner.command, listener)
+    init::run(control, inner.command, doors)
 }

@@ -40,8 +40,9 @@ impl Failure {
 /// From inside.
 #[derive(Debug)]
 pub enum Report {
-    /// The sandbox stands; the command is about to start.
-    Ready(Option<OwnedFd>),
+    /// The sandbox stands; the command is about to start. With the sockets that were made inside, and the error number of
+    /// what kept connections from being redirected to them, or 0.
+    Ready(Vec<OwnedFd>, i32),
     Failed(Failure),
     Exited(u8),
     Signaled(i32),
@@ -55,6 +56,9 @@ pub struct Control(OwnedFd);
 
 /// More than any path the kernel takes.
 const LONGEST: usize = 8192;
+
+/// The most that the kernel passes with one packet (SCM_MAX_FD, unix(7)).
+const DESCRIPTORS: usize = 253;
 
 /// Well below what a socket holds, so that one end writes while the other reads.
 const CHUNK: usize = 32 * 1024;
@@ -72,28 +76,28 @@ impl Control {
     }
 
     pub fn report(&self, report: &Report) -> Result<(), Errno> {
-        let (tag, value, text, descriptor) = match report {
-            Report::Ready(listener) => (b'R', 0, "", listener.as_ref()),
+        let (tag, value, text, descriptors) = match report {
+            Report::Ready(sockets, missing) => (b'R', *missing, "", &sockets[..]),
             Report::Failed(failure) => {
                 let tag = match failure.stage {
                     Stage::Setup => b'F',
                     Stage::Start => b'X',
                     Stage::Changed => b'C',
                 };
-                (tag, failure.errno, failure.act.as_str(), None)
+                (tag, failure.errno, failure.act.as_str(), &[][..])
             }
-            Report::Exited(code) => (b'E', i32::from(*code), "", None),
-            Report::Signaled(signal) => (b'K', *signal, "", None),
-            Report::Stopped(signal) => (b'S', *signal, "", None),
+            Report::Exited(code) => (b'E', i32::from(*code), "", &[][..]),
+            Report::Signaled(signal) => (b'K', *signal, "", &[][..]),
+            Report::Stopped(signal) => (b'S', *signal, "", &[][..]),
         };
         let mut packet = vec![tag];
         packet.extend(value.to_ne_bytes());
         packet.extend(text.bytes().take(LONGEST - 5));
-        self.send(&packet, descriptor)
+        self.send(&packet, descriptors)
     }
 
-    fn send(&self, packet: &[u8], descriptor: Option<&OwnedFd>) -> Result<(), Errno> {
-        let fds: Vec<RawFd> = descriptor.iter().map(|fd| fd.as_raw_fd()).collect();
+    fn send(&self, packet: &[u8], descriptors: &[OwnedFd]) -> Result<(), Errno> {
+        let fds: Vec<RawFd> = descriptors.iter().map(AsRawFd::as_raw_fd).collect();
         let messages = [ControlMessage::ScmRights(&fds)];
         let messages = if fds.is_empty() { &[][..] } else { &messages[..] };
         sendmsg::<()>(self.0.as_raw_fd(), &[IoSlice::new(packet)], messages, MsgFlags::MSG_NOSIGNAL, None).map(drop)
@@ -103,18 +107,18 @@ impl Control {
     /// `MSG_DONTWAIT`.
     pub fn receive(&self, flags: MsgFlags) -> Result<Option<Report>, Errno> {
         let mut bytes = vec![0; LONGEST];
-        let mut space = nix::cmsg_space!(RawFd);
-        let (length, descriptor) = {
+        let mut space = nix::cmsg_space!([RawFd; DESCRIPTORS]);
+        let (length, descriptors) = {
             let mut parts = [IoSliceMut::new(&mut bytes)];
             let flags = flags | MsgFlags::MSG_CMSG_CLOEXEC;
             let message = recvmsg::<()>(self.0.as_raw_fd(), &mut parts, Some(&mut space), flags)?;
-            let mut descriptor = None;
+            let mut descriptors = Vec::new();
             for part in message.cmsgs()? {
                 if let ControlMessageOwned::ScmRights(fds) = part {
-                    descriptor = fds.into_iter().map(own).next_back();
+                    descriptors.extend(fds.into_iter().map(own));
                 }
             }
-            (message.bytes, descriptor)
+            (message.bytes, descriptors)
         };
         let bytes = &bytes[..length];
         let Some((&tag, rest)) = bytes.split_first() else { return Ok(None) };
@@ -123,7 +127,7 @@ impl Control {
         let failed =
             |stage| Report::Failed(Failure { stage, act: String::from_utf8_lossy(text).into_owned(), errno: value });
         Ok(Some(match tag {
-            b'R' => Report::Ready(descriptor),
+            b'R' => Report::Ready(descriptors, value),
             b'F' => failed(Stage::Setup),
             b'X' => failed(Stage::Start),
             b'C' => failed(Stage::Changed),
@@ -173,7 +177,7 @@ impl Control {
 
     fn send_uninterrupted(&self, packet: &[u8]) -> Result<(), Errno> {
         loop {
-            match self.send(packet, None) {
+            match self.send(packet, &[]) {
                 Err(Errno::EINTR) => (),
                 sent => return sent,
             }
@@ -191,7 +195,7 @@ impl Control {
 
     /// To pid 1: pass this signal to the command.
     pub fn forward(&self, signal: i32) -> Result<(), Errno> {
-        self.send(&signal.to_ne_bytes(), None)
+        self.send(&signal.to_ne_bytes(), &[])
     }
 
     /// In pid 1: the next signal to pass on; `None` when the supervisor is gone.
@@ -240,12 +244,16 @@ mod tests {
     }
 
     #[test]
-    fn a_descriptor_goes_along_and_the_end_is_told() {
+    fn descriptors_go_along_and_the_end_is_told() {
         let (ours, theirs) = Control::pair().unwrap();
         let file = OwnedFd::from(std::net::TcpListener::bind("127.0.0.1:0").unwrap());
-        theirs.report(&Report::Ready(Some(file))).unwrap();
+        let files = (0..140).map(|_| file.try_clone().unwrap()).collect();
+        theirs.report(&Report::Ready(files, 7)).unwrap();
         drop(theirs);
-        assert!(matches!(ours.receive(MsgFlags::empty()).unwrap(), Some(Report::Ready(Some(_)))));
+        match ours.receive(MsgFlags::empty()).unwrap() {
+            Some(Report::Ready(files, 7)) => assert_eq!(files.len(), 140),
+            other => panic!("{other:?}"),
+        }
         assert!(ours.receive(MsgFlags::empty()).unwrap().is_none());
     }
 
@@ -260,12 +268,12 @@ mod tests {
             });
         }
         let (ours, theirs) = Control::pair().unwrap();
-        ours.send(&10usize.to_ne_bytes(), None).unwrap();
-        ours.send(b"half", None).unwrap();
+        ours.send(&10usize.to_ne_bytes(), &[]).unwrap();
+        ours.send(b"half", &[]).unwrap();
         drop(ours);
         assert_eq!(theirs.take_over().unwrap(), None);
         let (ours, theirs) = Control::pair().unwrap();
-        ours.send(b"odd", None).unwrap();
+        ours.send(b"odd", &[]).unwrap();
         assert_eq!(theirs.take_over(), Err(Errno::EBADMSG));
     }
 

@@ -4,7 +4,8 @@
 
 use super::control::{Control, Failure, Report};
 use super::native::{NAMESPACES, map_ids};
-use super::{kernel, landlock, mounts, network, proc};
+use super::{capture, kernel, landlock, mounts, network, proc};
+use crate::backend::bubblewrap::Ports;
 use nix::errno::Errno;
 use nix::sys::socket::MsgFlags;
 use std::ffi::OsString;
@@ -136,9 +137,20 @@ fn notification() -> Probe {
 }
 
 fn nftables() -> Probe {
-    let result = inside(|| network::try_nftables().map_err(|errno| Failure::setup("make a table", errno)));
-    let costs = "programs that ignore the proxy variables cannot be redirected to the proxy";
-    Probe::new("nftables", false, worked(result, "in a network of one's own"), costs, "sudo modprobe nf_tables")
+    let result = inside(|| {
+        network::set_up()?;
+        let doors = capture::open(&Ports::default())?;
+        doors.missing.map_or(Ok(()), |errno| Err(Failure::setup("redirect connections", errno)))
+    });
+    let costs =
+        "programs that ignore the proxy variables reach the ports that a policy names, if these are few, and no others";
+    Probe::new(
+        "nftables",
+        false,
+        worked(result, "connections are redirected, in a network of one's own"),
+        costs,
+        "sudo modprobe nf_tables",
+    )
 }
 
 fn cgroup() -> Probe {
@@ -200,7 +212,7 @@ fn inside(act: impl FnOnce() -> Result<(), Failure>) -> Result<(), String> {
         kernel::Cloned::Child => {
             let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                 let report = match map_ids(uid, gid).and_then(|()| act()) {
-                    Ok(()) => Report::Ready(None),
+                    Ok(()) => Report::Ready(Vec::new(), 0),
                     Err(failure) => Report::Failed(failure),
                 };
                 theirs.report(&report)
@@ -212,7 +224,7 @@ fn inside(act: impl FnOnce() -> Result<(), Failure>) -> Result<(), String> {
             let report = ours.receive(MsgFlags::empty());
             let _ = nix::sys::wait::waitpid(pid, None);
             match report {
-                Ok(Some(Report::Ready(_))) => Ok(()),
+                Ok(Some(Report::Ready(..))) => Ok(()),
                 Ok(Some(Report::Failed(failure))) => {
                     Err(format!("cannot {}: {}", failure.act, Errno::from_raw(failure.errno).desc()))
                 }

@@ -45,17 +45,19 @@ pub fn with_proxy(
     result
 }
 
-/// Whether a rule lets the command reach the host's loopback: only then do connections to it belong to the proxy.
-pub fn reaches_loopback(policy: &BoundPolicy) -> bool {
+/// Whether a rule lets the command reach every port of the host's loopback. Connections to single ports are redirected, and
+/// to others they stay inside; to all of them, they can only mean the host where the proxy is asked.
+pub fn reaches_whole_loopback(policy: &BoundPolicy) -> bool {
     policy.rules.iter().filter(|rule| rule.effect == Effect::Allow && rule.verb == Verb::Connect).any(|rule| {
         let Subject::Peers(peers) = &rule.subject else { return false };
+        if !peers.ports.is_all() {
+            return false;
+        }
         match &peers.endpoint {
             Endpoint::Addresses(addresses) => {
                 ["127.0.0.1", "::1"].iter().any(|text| text.parse().is_ok_and(|address| addresses.contains(address)))
             }
-            Endpoint::Hosts(hosts) => {
-                crate::sets::host::Name::parse("localhost").is_ok_and(|name| hosts.contains(&name))
-            }
+            Endpoint::Hosts(_) => false,
         }
     })
 }

@@ -2,6 +2,7 @@
 //!
 //! It holds nothing but its control socket, and never runs another program.
 
+use super::capture::Doors;
 use super::command::{self, Command};
 use super::control::{Control, Failure, Report};
 use super::defence::Defence;
@@ -11,7 +12,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::Pid;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd};
 
 /// What pid 1 is before it has a child; a child is all of that too.
 pub fn settle(missing: &[Defence]) -> Result<(), Failure> {
@@ -30,18 +31,17 @@ pub fn settle(missing: &[Defence]) -> Result<(), Failure> {
 }
 
 /// Tells that the sandbox stands.
-pub fn ready(control: &Control, listener: Option<OwnedFd>) -> Result<(), Failure> {
-    control.report(&Report::Ready(listener)).map_err(|errno| Failure::setup("speak to the supervisor", errno))
+pub fn ready(control: &Control, doors: Option<Doors>) -> Result<(), Failure> {
+    let (sockets, missing) = doors.map(|doors| (doors.sockets, doors.missing)).unwrap_or_default();
+    control
+        .report(&Report::Ready(sockets, missing.map_or(0, |errno| errno as i32)))
+        .map_err(|errno| Failure::setup("speak to the supervisor", errno))
 }
 
 /// In the finished tree: tells that it stands, starts the command, and stays until it ends.
-pub fn run(
-    control: &Control,
-    command: Command,
-    listener: Option<OwnedFd>,
-) -> Result<std::convert::Infallible, Failure> {
+pub fn run(control: &Control, command: Command, doors: Option<Doors>) -> Result<std::convert::Infallible, Failure> {
     settle(&command.missing)?;
-    ready(control, listener)?;
+    ready(control, doors)?;
     let Some(child) = kernel::fork().map_err(|errno| Failure::setup("fork", errno))? else {
         command::start(&command, control)
     };

@@ -4,10 +4,12 @@
 //! The plan says what and in which order; nothing is decided here.
 
 mod masks;
+mod names;
 mod stage;
 mod table;
 
 pub use masks::Masks;
+pub use names::cover_names;
 pub use stage::Stage;
 pub use table::{Place, check_places, forbid_running, places};
 

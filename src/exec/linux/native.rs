@@ -9,7 +9,7 @@ use super::control::{Control, Failure, Report};
 use super::defence::Defence;
 use super::mounts::{self, Stage};
 use super::supervisor::{self, Started};
-use super::{Error, init, kernel, network, wire};
+use super::{Error, capture, init, kernel, network, wire};
 use crate::backend::bubblewrap::{Network, Plan};
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, open};
@@ -166,12 +166,17 @@ fn prepare(
     let turn = |given: Result<(), Errno>| given.map_err(|errno| Failure::setup("start the command", errno));
     turn(ours.hand_over(&received()?))?;
     let plan: Plan = wire::read(&received()?).ok_or_else(|| Failure::setup("understand the plan", Errno::EBADMSG))?;
-    let listen = own_network && plan.network == Network::Proxy;
-    let listener = listen.then(network::listen).transpose()?;
+    let doors = match &plan.network {
+        Network::Proxy(ports) if own_network => Some(capture::open(ports)?),
+        _ => None,
+    };
     let mut entered = Ok(());
     mounts::enter(stage, &plan, missing, || entered = ours.give_turn())?;
     turn(entered)?;
-    init::ready(control, listener)?;
+    if doors.is_some() {
+        mounts::cover_names()?;
+    }
+    init::ready(control, doors)?;
     turn(ours.give_turn())?;
     drop((ours, plan));
     init::attend(control, child)

@@ -2,15 +2,15 @@
 
 use super::control::{Control, Failure, Report, Stage};
 use super::terminal::Terminal;
-use super::{Error, Exit, kernel, landlock};
+use super::{Error, Exit, capture, kernel, landlock};
 use crate::event::Sink;
-use crate::proxy::{self, Rules};
+use crate::proxy::{self, Doors, Rules};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
-use nix::sys::socket::MsgFlags;
+use nix::sys::socket::{MsgFlags, SockType, getsockopt, sockopt};
 use nix::unistd::Pid;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -66,10 +66,18 @@ pub struct Started {
     pub silence: &'static str,
 }
 
+/// What the proxy needs.
+pub struct Proxied {
+    pub rules: Arc<Rules>,
+    pub events: Arc<dyn Sink>,
+    pub announce: fn(&str),
+}
+
 struct Supervisor {
     started: Started,
     signals: Signals,
-    listener: Option<OwnedFd>,
+    /// What was made inside, and the error number of what was not.
+    doors: Option<(Vec<OwnedFd>, i32)>,
     ready: bool,
     /// Nothing more comes over the control socket.
     closed: bool,
@@ -84,13 +92,13 @@ pub fn supervise(
     started: Started,
     signals: Signals,
     time: Option<Duration>,
-    proxied: Option<&(Arc<Rules>, Arc<dyn Sink>)>,
+    proxied: Option<&Proxied>,
 ) -> Result<Exit, Error> {
     let terminal = Terminal::remember();
     let mut supervisor = Supervisor {
         started,
         signals,
-        listener: None,
+        doors: None,
         ready: false,
         closed: false,
         failure: None,
@@ -104,8 +112,11 @@ pub fn supervise(
         if supervisor.ready && deadline.is_none() {
             deadline = time.and_then(|time| Instant::now().checked_add(time));
         }
-        if let (Some(listener), Some((rules, events))) = (supervisor.listener.take(), proxied) {
-            proxy_failure = supervisor.serve(listener, deadline, rules.clone(), events.clone())?;
+        if let (Some((sockets, missing)), Some(proxied)) = (supervisor.doors.take(), proxied) {
+            if missing != 0 {
+                (proxied.announce)(&not_redirected(Errno::from_raw(missing)));
+            }
+            proxy_failure = supervisor.serve(sockets, deadline, proxied)?;
             break;
         }
         if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
@@ -221,9 +232,9 @@ impl Supervisor {
 
     fn take(&mut self, report: Report) {
         match report {
-            Report::Ready(listener) => {
+            Report::Ready(sockets, missing) => {
                 self.ready = true;
-                self.listener = listener;
+                self.doors = Some((sockets, missing));
             }
             Report::Failed(failure) => {
                 self.failure.get_or_insert(failure);
@@ -249,10 +260,9 @@ impl Supervisor {
     /// The same wait beside the proxy, on one thread. What the proxy fails with for good ends the run.
     fn serve(
         &mut self,
-        listener: OwnedFd,
+        sockets: Vec<OwnedFd>,
         deadline: Option<Instant>,
-        rules: Arc<Rules>,
-        events: Arc<dyn Sink>,
+        proxied: &Proxied,
     ) -> Result<Option<std::io::Error>, Error> {
         let act = "start the proxy";
         let failed = |source| Error::Setup { act: act.into(), source };
@@ -261,15 +271,14 @@ impl Supervisor {
         let descriptors = raise_open_files().map_err(|errno| setup("raise the limit of open files", errno))?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
         runtime.block_on(async {
-            let listener = std::net::TcpListener::from(listener);
-            listener.set_nonblocking(true).map_err(failed)?;
-            let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
+            let doors = doors(sockets).map_err(failed)?;
+            let (rules, events) = (Arc::clone(&proxied.rules), Arc::clone(&proxied.events));
             let watch = |fd: BorrowedFd<'_>| fd.try_clone_to_owned().and_then(readable).map_err(failed);
             let gone = watch(self.started.pidfd.as_fd())?;
             let signals = watch(self.signals.file.as_fd())?;
             let control = watch(self.started.control.as_fd())?;
             let mut deadline = deadline;
-            let mut proxy = std::pin::pin!(proxy::serve(listener, rules, events, descriptors));
+            let mut proxy = std::pin::pin!(proxy::serve(doors, rules, events, descriptors));
             let mut failure = None;
             loop {
                 let at = tokio::time::Instant::from_std(deadline.unwrap_or_else(Instant::now));
@@ -317,6 +326,27 @@ impl Supervisor {
             }),
         }
     }
+}
+
+fn not_redirected(errno: Errno) -> String {
+    format!(
+        "connections can't be redirected to the proxy ({}): programs that ignore its variables reach the ports that the \
+         policy names, if these are few, and no others; see `srt doctor`",
+        errno.desc()
+    )
+}
+
+/// The sockets by what they are. They come from our own process inside, before the command was there.
+fn doors(sockets: Vec<OwnedFd>) -> std::io::Result<Doors> {
+    let (mut listeners, mut datagrams) = (Vec::new(), Vec::new());
+    for socket in sockets {
+        if getsockopt(&socket, sockopt::SockType)? == SockType::Stream {
+            listeners.push(tokio::net::TcpListener::from_std(socket.into())?);
+        } else {
+            datagrams.push(tokio::net::UdpSocket::from_std(socket.into())?);
+        }
+    }
+    Ok(Doors::new(listeners, datagrams, Arc::new(capture::target)))
 }
 
 /// To what the caller may have at all; how many that is.
