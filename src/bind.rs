@@ -8,6 +8,7 @@ mod codes;
 mod idle;
 mod link;
 mod node;
+mod observe;
 mod place;
 mod private;
 #[cfg(test)]
@@ -16,6 +17,7 @@ mod variable;
 mod walk;
 
 pub use codes::CODES;
+pub use observe::observe;
 
 use crate::diagnostic::{Diagnostic, any_error};
 use crate::host::Host;
@@ -80,11 +82,12 @@ fn bind_some(policy: Policy, host: &dyn Host, grants: bool) -> (Option<BoundPoli
         links: links.facts(),
         through,
         mounts,
-        elsewhere: Vec::new(),
         expansions,
         own_addresses: host.addresses().to_vec(),
         policies: policy.files.iter().flat_map(|file| host.file(file)).collect(),
         search_path,
+        hooks: host.hooks().map(|place| links.follow(&place).place),
+        ..Facts::default()
     };
     policy.facts.fill_elsewhere(&policy.rules);
     for ceiling in policy.withins.iter_mut().filter_map(|within| within.ceiling.as_deref_mut()) {

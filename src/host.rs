@@ -52,6 +52,16 @@ pub trait Host {
     /// no such file is known.
     fn file(&self, name: &str) -> Vec<AbsPath>;
 
+    /// How many names the file at a path has on its file system (hard links); one where that is not known.
+    fn names_of_file(&self, _: &AbsPath) -> u64 {
+        1
+    }
+
+    /// The directory of git hooks that `core.hooksPath` names for the workspace's repository; `None` where it names none.
+    fn hooks(&self) -> Option<AbsPath> {
+        None
+    }
+
     /// The mount table: of the mounts at or above a path, the last one shows it.
     fn mounts(&self) -> &[MountFact];
 

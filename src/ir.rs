@@ -15,8 +15,8 @@ pub mod special;
 
 pub use access::Access;
 pub use decide::{Verdict, Why, decide, more_specific};
-pub use decider::Decider;
-pub use facts::{Facts, LinkFact, MountFact, Node, NodeKind};
+pub use decider::{Decider, Kept};
+pub use facts::{Facts, HardLink, LinkFact, MountFact, Node, NodeKind};
 pub use policy::{
     Assume, BoundPolicy, Expect, LimitValue, Origin, Policy, Rule, RuleId, Setting, Subject, Suppression, Unset, Within,
 };

@@ -8,8 +8,10 @@ mod control_socket;
 mod dead_rule;
 mod expectation;
 mod granted;
+mod hard_link;
 mod metadata_address;
 mod mixed_script;
+mod mount_inside;
 mod name_collision;
 mod overlap;
 mod place;
@@ -31,7 +33,7 @@ mod write_and_run;
 
 use crate::analysis::{Study, condensed};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::ir::{Origin, Policy, Rule};
+use crate::ir::{Access, Origin, Policy, Rule};
 use crate::sets::host::Table;
 use crate::vocabulary::System;
 use std::collections::HashSet;
@@ -47,8 +49,10 @@ pub static CODES: &[&[&Code]] = &[
     control_socket::CODES,
     dead_rule::CODES,
     expectation::CODES,
+    hard_link::CODES,
     metadata_address::CODES,
     mixed_script::CODES,
+    mount_inside::CODES,
     name_collision::CODES,
     overlap::CODES,
     placement::CODES,
@@ -96,12 +100,9 @@ pub fn run(policy: &Policy, wanted: Wanted) -> Vec<Diagnostic> {
     said
 }
 
-/// What is found for a system that the policy is not bound on: how its rules stand to each other is said for one system, and
-/// what it permits less there than was expected harms nobody.
+/// What is found for a system that the policy is not bound on: how its rules stand to each other is said for one system.
 pub fn elsewhere(policy: &Policy, wanted: Wanted) -> Vec<Diagnostic> {
-    let mut strict = policy.clone();
-    strict.expects.retain(|expect| !expect.allow);
-    let mut said = proofs(&strict);
+    let mut said = proofs(policy);
     said.extend(once_each(by_rule(policy, wanted)));
     said
 }
@@ -128,6 +129,8 @@ fn by_rule(policy: &Policy, wanted: Wanted) -> Vec<Diagnostic> {
     found.extend(mixed_script::check(policy));
     found.extend(name_collision::check(policy));
     found.extend(symlink::check(policy));
+    found.extend(hard_link::check(policy));
+    found.extend(mount_inside::check(policy));
     found.extend(wildcard_apex::check(policy));
     found
 }
@@ -171,6 +174,12 @@ fn more_lines(table: &Table, more: usize) -> String {
         1 => format!(" (and 1 more line of `{}`)", table.file()),
         _ => format!(" (and {more} more lines of `{}`)", table.file()),
     }
+}
+
+/// ` (ads.txt:12)`: the line by which a rule holds an access, where its set is a list in a file.
+fn listed(rule: &Rule, access: &Access) -> String {
+    let Access::Connect { name: Some(name), .. } = access else { return String::new() };
+    rule.subject.listed(name).map_or_else(String::new, |(file, line)| format!(" ({file}:{line})"))
 }
 
 /// Whether a rule is one of those that are looked at: no embedded module's.

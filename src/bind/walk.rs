@@ -19,6 +19,33 @@ use std::rc::Rc;
 /// So many names are looked at in one walk, and no more: past them the start would take seconds.
 const NAMES: usize = 4_000_000;
 
+/// File systems that the kernel makes up (proc(5), sysfs(5), …).
+pub(super) const MADE_UP: &[&str] = &[
+    "autofs",
+    "binfmt_misc",
+    "bpf",
+    "cgroup",
+    "cgroup2",
+    "configfs",
+    "debugfs",
+    "devpts",
+    "devtmpfs",
+    "efivarfs",
+    "fusectl",
+    "hugetlbfs",
+    "mqueue",
+    "nsfs",
+    "proc",
+    "pstore",
+    "rpc_pipefs",
+    "securityfs",
+    "selinuxfs",
+    "sysfs",
+    "tracefs",
+];
+/// File systems of other machines, or of programs.
+const FAR: &[&str] = &["9p", "afs", "ceph", "cifs", "fuse", "ncpfs", "nfs", "nfs4", "smb3", "smbfs"];
+
 /// What a walk found.
 pub(super) struct Found {
     pub expansions: Vec<(RuleId, AbsPath)>,
@@ -232,40 +259,8 @@ fn outermost(mut places: Vec<AbsPath>) -> Vec<AbsPath> {
 
 /// Mounts that are not entered: made up by the kernel, or far away, and no rule names a place in them.
 fn closed_mounts(policy: &Policy, host: &dyn Host) -> BTreeSet<AbsPath> {
-    const CLOSED: &[&str] = &[
-        "9p",
-        "afs",
-        "autofs",
-        "binfmt_misc",
-        "bpf",
-        "ceph",
-        "cgroup",
-        "cgroup2",
-        "cifs",
-        "configfs",
-        "debugfs",
-        "devpts",
-        "devtmpfs",
-        "efivarfs",
-        "fuse",
-        "fusectl",
-        "hugetlbfs",
-        "mqueue",
-        "ncpfs",
-        "nfs",
-        "nfs4",
-        "proc",
-        "pstore",
-        "rpc_pipefs",
-        "securityfs",
-        "selinuxfs",
-        "smb3",
-        "smbfs",
-        "sysfs",
-        "tracefs",
-    ];
-    let closed =
-        host.mounts().iter().filter(|mount| CLOSED.contains(&mount.kind.as_str()) || mount.kind.starts_with("fuse."));
+    let kind = |kind: &str| MADE_UP.contains(&kind) || FAR.contains(&kind) || kind.starts_with("fuse.");
+    let closed = host.mounts().iter().filter(|mount| kind(&mount.kind));
     let mut closed: Vec<&AbsPath> = closed.map(|mount| &mount.at).collect();
     // Few rules name anything near one.
     let tops: Vec<Option<&[u8]>> = closed.iter().map(|at| at.segments.first().map(|name| &**name)).collect();

@@ -4,6 +4,7 @@ use super::arguments::{Check, Format};
 use super::nominal::Nominal;
 use super::{flags, load, output, status};
 use sandbox_runtime::backend::bubblewrap::{NOT_GRANTED, Needs};
+use sandbox_runtime::bind::observe;
 use sandbox_runtime::compile::{compile, elsewhere, placements};
 use sandbox_runtime::diagnostic::{Diagnostic, Level, any_error};
 use sandbox_runtime::ir::Policy;
@@ -120,7 +121,12 @@ fn file(check: &Check, path: &Path) -> Result<(Vec<Diagnostic>, Sources), String
     let mut placed = Vec::new();
     let bound = if check.host {
         let directory = std::env::current_dir().map_err(|error| format!("cannot tell where this is: {error}"))?;
-        load::bind_to(loaded, &load::machine(check.workspace.as_deref(), &check.defines, &directory)?)
+        let machine = load::machine(check.workspace.as_deref(), &check.defines, &directory)?;
+        let mut bound = load::bind_to(loaded, &machine);
+        if let Some(policy) = &mut bound.policy {
+            observe(policy, &machine);
+        }
+        bound
     } else {
         let Some(policy) = &loaded.policy else { return Ok((loaded.diagnostics, loaded.sources)) };
         (placed, accepted) = placements(policy);

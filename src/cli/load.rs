@@ -108,6 +108,8 @@ pub fn machine(workspace: Option<&Path>, defines: &[(String, String)], directory
 }
 
 /// Binds what was resolved; says nothing more where that already failed.
+///
+/// Where findings are wanted, `observe` is the next step.
 pub fn bind_to(loaded: Loaded<Policy>, host: &dyn Host) -> Loaded<BoundPolicy> {
     bound_by(bind, loaded, host)
 }

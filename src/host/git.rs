@@ -1,5 +1,5 @@
-//! The common directory of the repository that a workspace is, read from its files (gitrepository-layout(5)) without
-//! running git.
+//! The common directory of the repository that a workspace is, and where its hooks are, read from its files
+//! (gitrepository-layout(5), git-config(1)) without running git. Files that a setting includes are not read.
 //!
 //! A workspace is writable, so its `.git` *file* proves nothing by itself: one run could make it name any directory, for
 //! the next run to be allowed to write there. It is believed only if the directory it names says that it belongs to this
@@ -52,6 +52,64 @@ fn submodule(workspace: &Path, directory: &Path) -> Option<PathBuf> {
     (tree == fs::canonicalize(workspace).ok()?).then(|| directory.to_owned())
 }
 
+/// Where `core.hooksPath` says that hooks are, by the last of some files of settings that names it: relative to the
+/// workspace, `~/` the home. `None` for none, and for what is no directory (`/dev/null` is how people have no hooks).
+#[allow(clippy::disallowed_methods)]
+pub(super) fn hooks(settings: impl Iterator<Item = PathBuf>, home: Option<&Path>, workspace: &Path) -> Option<PathBuf> {
+    let named = settings.filter_map(|file| setting(&fs::read_to_string(file).ok()?, "core", "hookspath")).last()?;
+    let named = match named.strip_prefix("~/") {
+        Some(below) => home?.join(below),
+        None => workspace.join(&named),
+    };
+    // `.` and `..` are taken as written; links `bind` follows.
+    let mut place = PathBuf::new();
+    for component in named.components() {
+        match component {
+            std::path::Component::CurDir => {}
+            std::path::Component::ParentDir => {
+                place.pop();
+            }
+            other => place.push(other),
+        }
+    }
+    (place != Path::new("/dev/null")).then_some(place)
+}
+
+/// The last value that a text of settings (git-config(1), "Syntax") gives a name of a section without a subsection.
+fn setting(text: &str, section: &str, name: &str) -> Option<String> {
+    let mut inside = false;
+    let mut found = None;
+    for line in text.lines().map(str::trim) {
+        let mut line = line;
+        if let Some(rest) = line.strip_prefix('[') {
+            let (head, rest) = rest.split_once(']')?;
+            inside = head.trim().eq_ignore_ascii_case(section);
+            line = rest.trim_start();
+        }
+        let Some((key, value)) = line.split_once('=') else { continue };
+        if inside && key.trim().eq_ignore_ascii_case(name) {
+            found = Some(plain(value.trim()));
+        }
+    }
+    found.filter(|value| !value.is_empty())
+}
+
+/// A value without its quotes, escapes and comment.
+fn plain(value: &str) -> String {
+    let mut plain = String::new();
+    let mut quoted = false;
+    let mut letters = value.chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '"' => quoted = !quoted,
+            '\\' => plain.extend(letters.next()),
+            '#' | ';' if !quoted => break,
+            _ => plain.push(letter),
+        }
+    }
+    plain.trim_end().to_owned()
+}
+
 #[allow(clippy::disallowed_methods)]
 fn first_line(path: &Path) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
@@ -98,6 +156,34 @@ mod tests {
     fn a_linked_worktree_leads_to_its_repository() {
         let place = place();
         assert_eq!(common_directory(&place.workspace), Some(place.main));
+    }
+
+    #[test]
+    fn hooks_are_where_the_last_setting_says() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            fs::write(directory.path().join(name), text).unwrap();
+            directory.path().join(name)
+        };
+        let (home, workspace) = (Path::new("/home/u"), Path::new("/home/u/ws"));
+        let hooks = |texts: &[&str]| {
+            let files: Vec<_> = texts.iter().enumerate().map(|(at, text)| file(&at.to_string(), text)).collect();
+            super::hooks(files.into_iter(), Some(home), workspace).map(|place| place.display().to_string())
+        };
+        for (texts, expected) in [
+            (&["[core]\n\thooksPath = .husky/_\n"][..], Some("/home/u/ws/.husky/_")),
+            (&["[Core] hookspath=\"~/my hooks\" ; mine\n"], Some("/home/u/my hooks")),
+            (
+                &["[core]\nhooksPath = /srv/a\n", "[user]\nname = x\n[core]\n\thooksPath = ../b/./c # here\n"],
+                Some("/home/u/b/c"),
+            ),
+            (&["[core \"x\"]\n\thooksPath = /srv/a\n", "[other]\nhooksPath = /srv/a\n"], None),
+            (&["[core]\n\thooksPath = /dev/null\n"], None),
+            (&["[core]\n\thooksPath =\n"], None),
+            (&[""], None),
+        ] {
+            assert_eq!(hooks(texts).as_deref(), expected, "{texts:?}");
+        }
     }
 
     #[test]

@@ -3,6 +3,8 @@
 //! ```text
 //! d /home/u              a directory (those on the way to a node are there as well)
 //! f /home/u/.ssh/id      a file
+//! h /srv/id -> /home/u/.ssh/id   another name of a file
+//! g /home/u/hooks        the directory that git's core.hooksPath names
 //! l /tmp/x -> /etc       a link
 //! x /root                a directory that may not be entered
 //! s /run/x.sock          a socket; p a fifo, c a device
@@ -28,6 +30,9 @@ pub struct Listing {
     addresses: Vec<IpAddr>,
     /// Directories that may not be listed, nor what is below them looked at.
     closed: Vec<AbsPath>,
+    /// Other names of files.
+    names: BTreeMap<AbsPath, AbsPath>,
+    hooks: Option<AbsPath>,
 }
 
 /// A line that says nothing.
@@ -67,6 +72,15 @@ impl Listing {
             "l" => {
                 let (at, to) = rest.split_once(" -> ")?;
                 return self.add(at, NodeKind::Link, to.as_bytes());
+            }
+            "h" => {
+                let (at, to) = rest.split_once(" -> ")?;
+                self.names.insert(AbsPath::parse(at).ok()?, AbsPath::parse(to).ok()?);
+                return self.add(at, NodeKind::File, b"");
+            }
+            "g" => {
+                self.hooks = Some(AbsPath::parse(rest).ok()?);
+                NodeKind::Directory
             }
             // A directory that our user may not enter.
             "x" => {
@@ -123,6 +137,7 @@ impl Listing {
 
     /// The device a place is on, and its path in that file system: one node has one of these under all its names.
     fn identity(&self, path: &AbsPath) -> (u64, u64) {
+        let path = self.names.get(path).unwrap_or(path);
         let mount = self.mounts.iter().rev().filter(|mount| path.is_inside(&mount.at));
         let mount = mount.max_by_key(|mount| mount.at.segments.len());
         let (device, inner) = match mount {
@@ -188,6 +203,15 @@ impl Host for Listing {
         AbsPath::parse(name).into_iter().collect()
     }
 
+    fn names_of_file(&self, path: &AbsPath) -> u64 {
+        let file = self.names.get(path).unwrap_or(path);
+        1 + self.names.values().filter(|other| *other == file).count() as u64
+    }
+
+    fn hooks(&self) -> Option<AbsPath> {
+        self.hooks.clone()
+    }
+
     fn mounts(&self) -> &[MountFact] {
         &self.mounts
     }
@@ -237,6 +261,8 @@ impl Listing {
         self.variables.extend(more.variables);
         self.addresses.extend(more.addresses);
         self.closed.extend(more.closed);
+        self.names.extend(more.names);
+        self.hooks = more.hooks.or(self.hooks);
         Ok(self)
     }
 }

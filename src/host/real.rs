@@ -143,6 +143,20 @@ impl Host for Machine {
         places
     }
 
+    fn names_of_file(&self, path: &AbsPath) -> u64 {
+        let metadata = native(path).and_then(fs::symlink_metadata);
+        metadata.ok().filter(Metadata::is_file).map_or(1, |metadata| metadata.nlink())
+    }
+
+    fn hooks(&self) -> Option<AbsPath> {
+        let global = self.base("XDG_CONFIG_HOME", ".config").map(|config| config.join("git/config"));
+        let own = self.home.as_ref().map(|home| home.join(".gitconfig"));
+        let local = self.common_directory.as_ref().map(|common| common.join("config"));
+        let settings = [Some(PathBuf::from("/etc/gitconfig")), global, own, local];
+        let hooks = git::hooks(settings.into_iter().flatten(), self.home.as_deref(), &self.workspace)?;
+        AbsPath::parse(hooks.as_os_str().as_bytes()).ok()
+    }
+
     fn mounts(&self) -> &[MountFact] {
         &self.mounts
     }

@@ -7,6 +7,7 @@ use crate::sets::path::{AbsPath, Matcher, Pattern};
 use crate::vocabulary::{Effect, Verb};
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::sync::{PoisonError, RwLock};
 
 /// What it takes to decide quickly. It borrows the policy, so that what it remembers cannot become wrong.
 pub struct Decider<'p> {
@@ -112,6 +113,40 @@ impl<'p> Decider<'p> {
         matching.sort_unstable();
         matching.dedup();
         matching
+    }
+}
+
+/// A policy that is kept for as long as it is decided by, and may be from several threads: which rule is more specific
+/// than which is worked out once, however long the lists are that they are about.
+pub struct Kept {
+    /// Never changed, so that what is remembered cannot become wrong.
+    policy: Policy,
+    inside: RwLock<HashMap<(RuleId, RuleId), bool>>,
+}
+
+impl Kept {
+    pub fn new(policy: Policy) -> Self {
+        Self { policy, inside: RwLock::default() }
+    }
+
+    /// The policy that is decided by.
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// As [`decide`](super::decide()).
+    pub fn decide(&self, access: &Access) -> Verdict {
+        Meaning { policy: &self.policy, inside: |a, d| self.more_specific(a, d) }.decide(access)
+    }
+
+    fn more_specific(&self, a: RuleId, d: RuleId) -> bool {
+        // Whoever panicked in between has left nothing half done: an entry is there or not.
+        if let Some(known) = self.inside.read().unwrap_or_else(PoisonError::into_inner).get(&(a, d)) {
+            return *known;
+        }
+        let inside = more_specific(&self.policy, a, d);
+        self.inside.write().unwrap_or_else(PoisonError::into_inner).insert((a, d), inside);
+        inside
     }
 }
 

@@ -32,6 +32,22 @@ pub struct Facts {
     pub policies: Vec<AbsPath>,
     /// The directories in which the caller's shell looks for programs (`PATH`), links followed.
     pub search_path: Vec<AbsPath>,
+    /// The directory of git hooks that `core.hooksPath` names for the workspace, links followed.
+    pub hooks: Option<AbsPath>,
+    /// Files that are denied and have other names; looked for only where findings are wanted.
+    pub hard_links: Vec<HardLink>,
+    /// File systems that are mounted inside trees that are allowed; the same.
+    pub mounted: Vec<MountFact>,
+}
+
+/// A file with several names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HardLink {
+    /// The name under which it is denied.
+    pub at: AbsPath,
+    pub names: u64,
+    /// Those of its other names that are known.
+    pub others: Vec<AbsPath>,
 }
 
 /// A symbolic link and the place it leads to in the end.

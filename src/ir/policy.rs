@@ -62,6 +62,15 @@ impl Policy {
         }
     }
 
+    /// Where it is said what an access of a verb is that no rule matches; none where the language says it.
+    pub fn default_of(&self, verb: Verb) -> Option<Span> {
+        match verb {
+            Verb::Read | Verb::Exec => Some(self.default_read.span),
+            Verb::Env => self.default_env.as_ref().map(|default| default.span),
+            _ => None,
+        }
+    }
+
     /// The same policy in which some rules are about nothing, and so decide nothing. They keep their places: every id means
     /// what it meant.
     #[must_use]

@@ -4,7 +4,7 @@
 
 pub(super) mod suffix;
 
-use super::{granted, is_given, place};
+use super::{granted, is_given, listed, place};
 use crate::codes;
 use crate::diagnostic::Diagnostic;
 use crate::ir::{Access, Policy, Rule, RuleId, Subject, decide, special};
@@ -84,7 +84,8 @@ pub fn check(policy: &Policy) -> Vec<Diagnostic> {
                 Subject::Names(set) => names(policy, rule.verb, set),
             }?;
             let message = format!("this allows {}", broad.what);
-            let diagnostic = Diagnostic::new(&BROAD_GRANT, message).label(rule.span, "more than a task needs");
+            let text = format!("more than a task needs{}", listed(rule, &broad.witness));
+            let diagnostic = Diagnostic::new(&BROAD_GRANT, message).label(rule.span, text);
             Some(diagnostic.witness(broad.witness.to_string()).help(broad.help))
         })
         .collect()

@@ -1,6 +1,6 @@
 //! An `allow` and a `deny` of the same set.
 
-use super::is_given;
+use super::{is_given, listed};
 use crate::analysis::{Answer, Budget, Study};
 use crate::codes;
 use crate::diagnostic::Diagnostic;
@@ -48,13 +48,16 @@ pub(super) fn check(study: &Study<'_>) -> Vec<Diagnostic> {
             }
             let message = format!("one rule allows what another denies, the same set of {} accesses", rule.verb);
             let effect = deny.effect;
+            let access = match study.whole().denied(rule.verb, &rule.subject, &mut Budget::new(STEPS)) {
+                Answer::Some(access) => Some(access),
+                Answer::None | Answer::Unknown => None,
+            };
+            let line = |rule| access.as_ref().map(|access| listed(rule, access)).unwrap_or_default();
             let mut diagnostic = Diagnostic::new(&CONFLICT, message)
-                .label(rule.span, "allowed here, to no effect")
-                .label(deny.span, format!("`{effect}` here"))
+                .label(rule.span, format!("allowed here, to no effect{}", line(rule)))
+                .label(deny.span, format!("`{effect}` here{}", line(deny)))
                 .help("take one of the two out, or make the `allow` more specific");
-            if let Answer::Some(access) = study.whole().denied(rule.verb, &rule.subject, &mut Budget::new(STEPS)) {
-                diagnostic = diagnostic.witness(access.to_string());
-            }
+            diagnostic.witness = access.map(|access| access.to_string());
             found.push(diagnostic);
         }
     }

@@ -1,5 +1,6 @@
 //! `expect`: every access of its set is decided as it says.
 
+use super::listed;
 use super::undecided::undecided;
 use crate::analysis::{Answer, Budget, Study};
 use crate::codes;
@@ -66,8 +67,13 @@ fn one(study: &Study<'_>, expect: &Expect) -> Option<Diagnostic> {
     let mut diagnostic = Diagnostic::new(&EXPECTATION, format!("expected to be {expected}, and it is {found}"))
         .label(expect.span, "this does not hold")
         .witness(access.to_string());
-    for id in &verdict.decisive {
-        diagnostic = diagnostic.label(policy.rule(*id).span, format!("{found} by this"));
+    for rule in verdict.decisive.iter().map(|id| policy.rule(*id)) {
+        diagnostic = diagnostic.label(rule.span, format!("{found} by this{}", listed(rule, &access)));
+    }
+    if verdict.decisive.is_empty()
+        && let Some(default) = policy.default_of(expect.verb)
+    {
+        diagnostic = diagnostic.label(default, format!("{found} by this default"));
     }
     let verb = expect.verb;
     let help = match (expect.allow, verdict.decisive.is_empty()) {

@@ -2,12 +2,12 @@
 //!
 //! Whether a name is spelled canonically at all has been asked when it was read.
 
-use super::is_given;
+use super::{is_given, listed};
 use crate::codes;
 use crate::diagnostic::Diagnostic;
-use crate::ir::{Policy, Subject};
-use crate::sets::host::{Label, Pattern, readable};
-use crate::sets::peer::Endpoint;
+use crate::ir::{Access, Policy, Subject, decide, special};
+use crate::sets::host::{Host, HostSet, Label, Pattern, readable};
+use crate::sets::peer::{Endpoint, PeerSet, Protocol};
 use crate::vocabulary::Effect;
 use std::collections::BTreeSet;
 use unicode_script::{Script, UnicodeScript};
@@ -77,23 +77,35 @@ pub fn check(policy: &Policy) -> Vec<Diagnostic> {
     for rule in policy.rules.iter().filter(|rule| rule.effect == Effect::Allow && is_given(rule)) {
         let Subject::Peers(peers) = &rule.subject else { continue };
         let Endpoint::Hosts(hosts) = &peers.endpoint else { continue };
-        let Some((label, why)) = hosts.include.iter().find_map(|pattern| match pattern {
+        let Some((label, why, named)) = hosts.include.iter().find_map(|pattern| match pattern {
             Pattern::Table(table) => {
-                let mut deceiving = table.international().filter_map(|entry| deceiving(&entry));
-                let (label, why) = deceiving.next()?;
-                Some((label, format!("{why}{}", super::more_lines(table, deceiving.count()))))
+                let mut deceiving = table.international().filter_map(|entry| Some((deceiving(&entry)?, entry)));
+                let ((label, why), entry) = deceiving.next()?;
+                Some((label, format!("{why}{}", super::more_lines(table, deceiving.count())), entry))
             }
-            _ => deceiving(pattern),
+            _ => deceiving(pattern).map(|(label, why)| (label, why, pattern.clone())),
         }) else {
             continue;
         };
         let message = format!("`{label}` {why}");
-        let diagnostic = Diagnostic::new(&MIXED_SCRIPT, message).label(rule.span, "may be taken for another host");
+        let named = HostSet { include: vec![named], exclude: hosts.exclude.clone() };
+        let access = connection(peers, &named).filter(|access| decide(policy, access).allowed);
+        let line = access.as_ref().map(|access| listed(rule, access)).unwrap_or_default();
+        let mut diagnostic =
+            Diagnostic::new(&MIXED_SCRIPT, message).label(rule.span, format!("may be taken for another host{line}"));
+        diagnostic.witness = access.map(|access| access.to_string());
         found.push(
             diagnostic.help(format!("write the host that is meant; if it is this one, write `{label}`, and accept it")),
         );
     }
     found
+}
+
+/// A connection of a rule to one of some hosts.
+fn connection(peers: &PeerSet, hosts: &HostSet) -> Option<Access> {
+    let Host::Name(name) = hosts.shortest()? else { return None };
+    let protocol = if peers.tcp { Protocol::Tcp } else { Protocol::Udp };
+    Some(Access::Connect { name: Some(name), address: special::NOMINAL, port: peers.ports.shortest()?, protocol })
 }
 
 /// A label that may be taken for another one, and why.

@@ -1,10 +1,10 @@
 //! Names that a system takes for one and the policy for two: macOS and Windows compare without case, macOS without regard
 //! to the normalisation form.
 
-use super::is_given;
+use super::{granted, is_given};
 use crate::codes;
 use crate::diagnostic::Diagnostic;
-use crate::ir::{Policy, Rule, Subject};
+use crate::ir::{Access, Policy, Rule, Subject, decide};
 use crate::sets::path::{AbsPath, FileName, fold};
 use crate::vocabulary::{Effect, System, Verb};
 use std::collections::HashMap;
@@ -67,7 +67,10 @@ pub fn check(policy: &Policy) -> Vec<Diagnostic> {
                     said = true;
                     let message = format!("`{here}` and `{path}` are one name on {}", policy.system);
                     let diagnostic = Diagnostic::new(&NAME_COLLISION, message).label(rule.span, "spelled so here");
-                    let diagnostic = diagnostic.label(other.span, "and so here");
+                    let mut diagnostic = diagnostic.label(other.span, "and so here");
+                    let (allow, deny) = ((&here, rule), (path, *other));
+                    let (allow, deny) = if rule.effect == Effect::Allow { (allow, deny) } else { (deny, allow) };
+                    diagnostic.witness = witness(policy, allow.0, deny).map(|access| access.to_string());
                     found.push(diagnostic.help("spell both as the file is, or write the rules `on linux`"));
                 }
                 if !known.iter().any(|(path, other)| *path == here && other.effect == rule.effect) {
@@ -77,6 +80,15 @@ pub fn check(policy: &Policy) -> Vec<Diagnostic> {
         }
     }
     found
+}
+
+/// What one rule denies, by the name that the other one has for it: permitted.
+fn witness(policy: &Policy, allowed: &AbsPath, (denied, deny): (&AbsPath, &Rule)) -> Option<Access> {
+    let Subject::Paths(set) = &deny.subject else { return None };
+    let place =
+        set.include.iter().map(crate::sets::path::Pattern::literal_prefix).find(|place| place.is_inside(denied))?;
+    let access = granted::access(deny.verb, allowed.join_all(place.below(denied)?))?;
+    decide(policy, &access).allowed.then_some(access)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! A `deny` that takes part of an `allow` it is not inside of.
 
-use super::is_given;
+use super::{is_given, listed};
 use crate::analysis::{Answer, Budget, Study};
 use crate::codes;
 use crate::diagnostic::Diagnostic;
@@ -48,13 +48,13 @@ pub(super) fn check(study: &Study<'_>) -> Vec<Diagnostic> {
             continue;
         }
         let Answer::Some((allow, access)) = study.overlap(id, given, &mut Budget::new(STEPS)) else { continue };
-        let effect = rule.effect;
+        let (effect, allow) = (rule.effect, policy.rule(allow));
         let message =
             format!("this `{effect} {}` takes a part of an `allow`, and neither is inside the other", rule.verb);
         found.push(
             Diagnostic::new(&OVERLAP, message)
-                .label(rule.span, "what they share is denied")
-                .label(policy.rule(allow).span, "allowed here otherwise")
+                .label(rule.span, format!("what they share is denied{}", listed(rule, &access)))
+                .label(allow.span, format!("allowed here otherwise{}", listed(allow, &access)))
                 .help("write the `deny` inside the `allow`, or the `allow` inside the `deny`, if one is meant as the exception")
                 .witness(access.to_string()),
         );

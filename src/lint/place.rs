@@ -4,16 +4,14 @@
 //! here, links on the way followed; else it stays a variable.
 
 use crate::ir::Policy;
-use crate::sets::glob::{Glob, Piece};
-use crate::sets::path::{AbsPath, PathSet, Pattern, Segment, Start};
-use crate::vocabulary::Reach;
+use crate::sets::path::{AbsPath, PathSet, Pattern, Start};
 
 /// As many links as are followed one after the other (path_resolution(7)).
 const LINKS: usize = 40;
 
 /// The tree of a place in a table: `/run/docker.sock`, `~/.ssh`, `$RUNTIME/bus`, `**/x`, with `*` in a segment.
 pub(super) fn tree(text: &str, policy: &Policy) -> Pattern {
-    bound(written(text), policy)
+    bound(Pattern::written(text), policy)
 }
 
 /// The trees of several places, as one set.
@@ -48,37 +46,6 @@ pub(super) fn resolved(mut place: AbsPath, policy: &Policy) -> AbsPath {
         place = next;
     }
     place
-}
-
-fn written(text: &str) -> Pattern {
-    let (start, rest) = if let Some(rest) = text.strip_prefix('~') {
-        (Start::Variable("HOME".into()), rest)
-    } else if let Some(rest) = text.strip_prefix('$') {
-        let end = rest.find('/').unwrap_or(rest.len());
-        (Start::Variable(rest[..end].into()), &rest[end..])
-    } else {
-        (Start::Root, text)
-    };
-    let segment = |segment: &str| match segment {
-        "**" => Segment::AnyDepth,
-        _ if segment.contains('*') => Segment::Glob(glob(segment)),
-        _ => Segment::Literal(segment.into()),
-    };
-    let segments = rest.split('/').filter(|segment| !segment.is_empty()).map(segment).collect();
-    Pattern { start, segments, reach: Reach::Tree }
-}
-
-fn glob(text: &str) -> Glob {
-    let mut pieces = Vec::new();
-    for (index, part) in text.split('*').enumerate() {
-        if index > 0 {
-            pieces.push(Piece::AnyRun);
-        }
-        if !part.is_empty() {
-            pieces.push(Piece::Text(part.into()));
-        }
-    }
-    Glob(pieces)
 }
 
 #[cfg(test)]

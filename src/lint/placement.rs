@@ -9,6 +9,7 @@ use crate::codes;
 use crate::diagnostic::Diagnostic;
 use crate::ir::{Assume, Policy, Subject};
 use crate::sets::path::{AbsPath, PathSet, Pattern, Start};
+use crate::source::Span;
 use crate::vocabulary::Reach;
 use std::collections::BTreeSet;
 
@@ -23,9 +24,10 @@ codes! {
     /// Without a machine a variable has no value, and a proof is made of the first place that is assumed. A deny is opened by
     /// an allow inside it: where the variable lies inside the deny, a rule that is about the variable may open it.
     ///
-    /// What is tried: for each variable that an `assume … inside` names, one variable at a time, the places among the assumed
-    /// ones that rules and expectations begin at, the folders above them, and a place below each. That is no proof that none
-    /// fails at others. A variable of which only `outside` is assumed, or nothing, is taken for a place apart from every
+    /// What is tried: for each variable that an `assume … inside` names the places among the assumed ones that rules and
+    /// expectations begin at, the folders above them, and a place below each; of several such variables also each with each,
+    /// where one may lie inside another. That is no proof that none fails at others, and where there are too many it is said
+    /// that nothing is known. A variable of which only `outside` is assumed, or nothing, is taken for a place apart from every
     /// other, and none is tried for it; nor for `$TMP`, which always lies apart. `srt run` and `srt check --host` prove everything again with the real
     /// values, and a proof that fails there runs nothing.
     ///
@@ -62,57 +64,122 @@ codes! {
     pub PLACEMENT = "placement", Warning;
 }
 
-/// Places that are tried for a variable; past them nothing is claimed.
+/// Places that are tried for a variable by itself; past them nothing is claimed.
 const MOST: usize = 64;
+/// Places of several variables that are tried together; past them nothing is claimed.
+const TOGETHER: usize = 256;
 
-/// One finding for each obligation and variable; of a policy whose variables are unbound.
+/// One finding for each obligation that fails somewhere; of a policy whose variables are unbound.
 pub fn check(policy: &Policy) -> Vec<Diagnostic> {
-    let mut said = Vec::new();
-    let mut variables = BTreeSet::new();
-    for assume in policy.assumes.iter().filter(|assume| assume.inside && assume.variable != "TMP") {
-        if variables.insert(&assume.variable) {
-            said.extend(one(policy, assume));
-        }
-    }
-    said
-}
-
-fn one(policy: &Policy, assume: &Assume) -> Vec<Diagnostic> {
-    let variable = &assume.variable;
-    if policy.expects.is_empty() && policy.withins.is_empty() || !uses(policy, variable) {
+    if policy.expects.is_empty() && policy.withins.is_empty() {
         return Vec::new();
     }
-    let mut said: Vec<Diagnostic> = Vec::new();
-    // What fails at the place that is taken without a machine is said as what it is.
-    let first = assumed_place(policy, assume);
-    let mut known: Vec<_> =
-        first.iter().flat_map(|place| proofs(&placed(policy, variable, place))).map(|failed| failed.span()).collect();
-    let places = places(policy, assume);
-    if places.len() > MOST {
-        let what = format!("whether the proofs hold wherever `${variable}` may lie");
-        return vec![undecided(&what, assume.span)];
+    let mut named = BTreeSet::new();
+    let assumes = policy.assumes.iter().filter(|assume| assume.inside && assume.variable != "TMP");
+    let assumes: Vec<&Assume> =
+        assumes.filter(|assume| uses(policy, &assume.variable) && named.insert(&assume.variable)).collect();
+    let mut search = Search { policy, known: BTreeSet::new(), said: Vec::new() };
+    for assume in &assumes {
+        search.one(assume);
     }
-    for place in places {
-        for failed in proofs(&placed(policy, variable, &place)) {
-            let Some(span) = failed.span().filter(|span| !known.contains(&Some(*span))) else { continue };
-            known.push(Some(span));
-            if failed.code == &super::UNDECIDED {
-                said.push(failed);
-                continue;
-            }
-            let message = format!("this does not hold wherever `${variable}` is assumed to lie");
-            let witness = failed.witness.as_deref().unwrap_or("everything");
-            let mut diagnostic = Diagnostic::new(&PLACEMENT, message)
-                .label(span, format!("not where it is `{place}`"))
-                .label(assume.span, "which is assumed to be possible here")
-                .witness(format!("{witness}, where `${variable}` is `{place}`"));
-            let tree = tree(policy, variable, &place);
-            diagnostic =
-                diagnostic.help(format!("add `assume ${variable} outside {tree}`, or `forbid` what must not be"));
-            said.push(diagnostic);
+    if assumes.len() > 1 {
+        search.together(&assumes);
+    }
+    search.said
+}
+
+/// Where some variables lie.
+type Placed<'p> = Vec<(&'p Assume, AbsPath)>;
+
+struct Search<'p> {
+    policy: &'p Policy,
+    /// The obligations that have been seen to fail.
+    known: BTreeSet<Span>,
+    said: Vec<Diagnostic>,
+}
+
+impl<'p> Search<'p> {
+    /// Each place of one variable, the others apart from everything.
+    fn one(&mut self, assume: &'p Assume) {
+        // What fails at the place that is taken without a machine is said as what it is.
+        if let Some(first) = assumed_place(self.policy, assume) {
+            let failed = proofs(&placed(self.policy, &assume.variable, &first));
+            let spans: Vec<Span> = failed.iter().filter_map(|failed| self.obligation(failed)).collect();
+            self.known.extend(spans);
+        }
+        let places = places(self.policy, assume);
+        if places.len() > MOST {
+            let what = format!("whether the proofs hold wherever `${}` may lie", assume.variable);
+            self.said.push(undecided(&what, assume.span));
+            return;
+        }
+        for place in places {
+            self.prove(&placed(self.policy, &assume.variable, &place), &vec![(assume, place)]);
         }
     }
-    said
+
+    /// Places of all variables at once: where one lies inside another, or in what a rule says of another.
+    fn together(&mut self, assumes: &[&'p Assume]) {
+        let mut left = TOGETHER;
+        if self.all(&self.policy.clone(), assumes, &mut Vec::new(), &mut left).is_none() {
+            let names: Vec<String> = assumes.iter().map(|assume| format!("`${}`", assume.variable)).collect();
+            let what = format!("whether the proofs hold wherever {} may lie together", names.join(" and "));
+            self.said.push(undecided(&what, assumes[0].span));
+        }
+    }
+
+    /// `None` when there are more than are tried.
+    fn all(&mut self, policy: &Policy, rest: &[&'p Assume], chosen: &mut Placed<'p>, left: &mut usize) -> Option<()> {
+        if rest.is_empty() {
+            *left = left.checked_sub(1)?;
+            self.prove(policy, chosen);
+        }
+        // Any of them first: what is said of one may name another.
+        for (index, assume) in rest.iter().enumerate() {
+            let others: Vec<&Assume> = [&rest[..index], &rest[index + 1..]].concat();
+            // What is assumed of it may name one that has its place by now.
+            let here = policy.assumes.iter().find(|other| other.span == assume.span).unwrap_or(assume);
+            for place in places(policy, here) {
+                chosen.push((assume, place.clone()));
+                self.all(&placed(policy, &assume.variable, &place), &others, chosen, left)?;
+                chosen.pop();
+            }
+        }
+        Some(())
+    }
+
+    /// Says which obligations fail at a placement that have not been seen to.
+    fn prove(&mut self, placed: &Policy, chosen: &Placed<'p>) {
+        for failed in proofs(placed) {
+            let Some(span) = self.obligation(&failed).filter(|span| self.known.insert(*span)) else { continue };
+            if failed.code == &super::UNDECIDED {
+                self.said.push(failed);
+                continue;
+            }
+            let names: Vec<String> = chosen.iter().map(|(assume, _)| format!("`${}`", assume.variable)).collect();
+            let at: Vec<String> =
+                chosen.iter().map(|(assume, place)| format!("`${}` is `{place}`", assume.variable)).collect();
+            let (names, at) = (names.join(" and "), at.join(" and "));
+            let verb = if chosen.len() == 1 { "is" } else { "are" };
+            let message = format!("this does not hold wherever {names} {verb} assumed to lie");
+            let mut diagnostic = Diagnostic::new(&PLACEMENT, message).label(span, format!("not where {at}"));
+            for (assume, _) in chosen {
+                diagnostic = diagnostic.label(assume.span, "which is assumed to be possible here");
+            }
+            let witness = failed.witness.as_deref().unwrap_or("everything");
+            let (assume, place) = &chosen[0];
+            let tree = tree(self.policy, &assume.variable, place);
+            let help = format!("add `assume ${} outside {tree}`, or `forbid` what must not be", assume.variable);
+            self.said.push(diagnostic.witness(format!("{witness}, where {at}")).help(help));
+        }
+    }
+
+    /// The obligation that a finding is about.
+    fn obligation(&self, failed: &Diagnostic) -> Option<Span> {
+        let expects = self.policy.expects.iter().map(|expect| expect.span);
+        let spans: Vec<Span> = expects.chain(self.policy.withins.iter().map(|within| within.span)).collect();
+        failed.labels.iter().map(|label| label.span).find(|span| spans.contains(span))
+    }
 }
 
 /// The patterns of all rules and expectations.
@@ -148,6 +215,7 @@ fn places(policy: &Policy, assume: &Assume) -> Vec<AbsPath> {
             places.push(shared);
         }
     }
+    places.extend(assumed_place(policy, assume));
     places.retain(|place| !starts_at(&place.start, &assume.variable) && may_be(policy, &assume.variable, place));
     places.sort_by(|a, b| (a.segments.len(), a).cmp(&(b.segments.len(), b)));
     places.dedup();
@@ -189,6 +257,9 @@ fn put(policy: &mut Policy, variable: &str, place: &AbsPath) {
         if let Subject::Paths(set) = subject {
             set.include.iter_mut().chain(&mut set.exclude).for_each(|pattern| pattern.bind(variable, place));
         }
+    }
+    for assume in &mut policy.assumes {
+        assume.paths.include.iter_mut().for_each(|pattern| pattern.bind(variable, place));
     }
     for ceiling in policy.withins.iter_mut().filter_map(|within| within.ceiling.as_deref_mut()) {
         put(ceiling, variable, place);
@@ -255,6 +326,16 @@ mod tests {
     #[test]
     fn what_fails_at_the_first_place_is_said_by_the_expectation_itself() {
         assert_eq!(found("assume $env.D inside /srv\nallow read $env.D\nexpect deny read /srv"), [""; 0]);
+    }
+
+    #[test]
+    fn one_variable_inside_another_is_a_place_too() {
+        let body = "assume $env.D inside /srv\nassume $env.E inside /srv\n\
+            allow read $env.D\ndeny read $env.E/keys\nexpect deny read $env.E/keys";
+        let found = found(body);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].starts_with("read /srv/") && found[0].contains("`$env.D` is `/srv"), "{found:?}");
+        assert!(found[0].contains(" and "), "{found:?}");
     }
 
     #[test]

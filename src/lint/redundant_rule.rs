@@ -1,9 +1,10 @@
 //! An `allow` without which nothing would change.
 
+use super::listed;
 use crate::analysis::{Study, Worth};
 use crate::codes;
-use crate::diagnostic::Diagnostic;
-use crate::ir::RuleId;
+use crate::diagnostic::{Diagnostic, Label};
+use crate::ir::{Access, RuleId};
 use crate::vocabulary::Effect;
 use std::collections::HashSet;
 
@@ -45,10 +46,11 @@ pub(super) fn check(study: &Study<'_>, worths: &[(RuleId, Worth)]) -> Vec<Diagno
     let needed = worths.iter().filter(|(_, worth)| matches!(worth, Worth::Needed(_)));
     let needed: HashSet<_> = needed.map(|(id, _)| policy.rule(*id).span).collect();
     let redundant = redundant.filter(|(id, _)| !needed.contains(&policy.rule(*id).span));
-    let one = |(id, access): (RuleId, &_)| {
+    let one = |(id, access): (RuleId, &Access)| {
         let rule = policy.rule(id);
         let message = format!("nothing changes without this `allow {}`", rule.verb);
-        let mut diagnostic = Diagnostic::new(&REDUNDANT_RULE, message).label(rule.span, "adds nothing");
+        let mut diagnostic =
+            Diagnostic::new(&REDUNDANT_RULE, message).label(rule.span, format!("adds nothing{}", listed(rule, access)));
         let others = study.decide(access).matching.into_iter().filter(|other| *other != id);
         let mut others = others.filter(|other| policy.rule(*other).effect == Effect::Allow).peekable();
         let help = if others.peek().is_some() {
@@ -56,8 +58,15 @@ pub(super) fn check(study: &Study<'_>, worths: &[(RuleId, Worth)]) -> Vec<Diagno
         } else {
             "take it out: the default permits it"
         };
-        if let Some(other) = others.next() {
-            diagnostic = diagnostic.label(policy.rule(other).span, "permitted by this as well");
+        match others.next().map(|other| policy.rule(other)) {
+            Some(other) => {
+                let text = format!("permitted by this as well{}", listed(other, access));
+                diagnostic = diagnostic.label(other.span, text);
+            }
+            None => {
+                let default = policy.default_of(access.words().0);
+                diagnostic.labels.extend(default.map(|span| Label { span, text: "permitted by this as well".into() }));
+            }
         }
         diagnostic.help(help).witness(access.to_string())
     };

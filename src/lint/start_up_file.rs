@@ -3,12 +3,13 @@
 //!
 //! Which files those are `std/shell-config` says. Directories of programs are `writable-path`'s.
 
-use super::granted;
 use super::shell_config::{Lists, is_near};
+use super::{granted, place};
 use crate::codes;
 use crate::diagnostic::{Diagnostic, Level};
 use crate::ir::{Policy, Rule, Subject};
-use crate::vocabulary::Verb;
+use crate::sets::path::{AbsPath, Pattern};
+use crate::vocabulary::{Reach, Verb};
 
 codes! {
     /// # `start-up-file`
@@ -16,7 +17,8 @@ codes! {
     /// ## What it says
     /// A rule lets the command write a file that runs, or chooses what runs, outside the sandbox without being asked for: a
     /// shell's or a session's start-up file, a git hook or setting, an editor's task, the settings of an agent, an MCP client or
-    /// a package manager. In the workspace it is a warning.
+    /// a package manager. In the workspace it is a warning. By `srt check --host`, and when a policy is run, the directory that
+    /// `git config core.hooksPath` names is one of them.
     ///
     /// ## Why
     /// The command leaves the sandbox the next time its owner opens a terminal, opens the folder in an editor, or types
@@ -55,7 +57,24 @@ pub fn check(policy: &Policy, lists: &Lists<'_>, errors_alone: bool) -> Vec<Diag
     for (id, rule) in granted::allows(policy, Verb::Write) {
         let outside = near(policy, rule).then(|| lists.written(id, |listed| !listed.on_path && !listed.in_workspace));
         let inside = || if errors_alone { None } else { lists.written(id, |listed| listed.in_workspace) };
-        let Some((listed, path)) = outside.flatten().or_else(inside) else { continue };
+        let hooks = |local: bool| {
+            let place = policy.facts.hooks.as_ref().filter(|_| !local || !errors_alone)?;
+            let own = place.is_inside(&place::variable("WORKSPACE", policy)) == local;
+            let tree = Pattern::literal(place, Reach::Tree);
+            own.then(|| granted::path(policy, id, &tree.into(), &[])).flatten()
+        };
+        let outside = outside.flatten();
+        let hook = |local: bool| hooks(local).map(|path| hook(rule, &path, local));
+        if outside.is_none()
+            && let Some(said) = hook(false)
+        {
+            found.push(said);
+            continue;
+        }
+        let Some((listed, path)) = outside.or_else(inside) else {
+            found.extend(hook(true));
+            continue;
+        };
         let message = format!("{}, and this rule lets the command write there", listed.why);
         let mut diagnostic = Diagnostic::new(&START_UP_FILE, message).label(rule.span, "makes it writable");
         if listed.in_workspace {
@@ -71,6 +90,17 @@ pub fn check(policy: &Policy, lists: &Lists<'_>, errors_alone: bool) -> Vec<Diag
     found
 }
 
+/// That a rule lets the directory be written of which git runs the hooks.
+fn hook(rule: &Rule, path: &AbsPath, local: bool) -> Diagnostic {
+    let message = "`core.hooksPath` names this place: a git hook runs at the next git command outside the sandbox, and this \
+        rule lets the command write there";
+    let mut diagnostic = Diagnostic::new(&START_UP_FILE, message).label(rule.span, "makes it writable");
+    if local {
+        diagnostic.level = Level::Warning;
+    }
+    diagnostic.witness(format!("{} {path}", Verb::Write)).help("deny writing that directory")
+}
+
 /// Whether a rule may reach something that is listed outside the workspace.
 pub(super) fn near(policy: &Policy, rule: &Rule) -> bool {
     matches!(&rule.subject, Subject::Paths(set) if set.include.iter().any(|pattern| is_near(policy, pattern)))
@@ -79,7 +109,7 @@ pub(super) fn near(policy: &Policy, rule: &Rule) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lint::tests::{bound, lines, module, symbolic, symbolic_on};
+    use crate::lint::tests::{bound, bound_on, lines, module, symbolic, symbolic_on};
     use crate::vocabulary::System;
 
     fn said_by(policy: &Policy, text: &str) -> String {
@@ -124,6 +154,21 @@ mod tests {
                     "{rules}: {said}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn hooks_are_where_git_is_told_that_they_are() {
+        for (hooks, rules, expected) in [
+            ("/srv/hooks", "allow read, write /srv", "error /srv: `core.hooksPath` names this place"),
+            ("/srv/hooks", "allow read, write /srv/data", ""),
+            ("/srv/hooks", "allow read, write /srv\ndeny write /srv/hooks", ""),
+            ("/home/user/workspace/ci/hooks", "allow read, write $WORKSPACE/ci", "warning $WORKSPACE/ci: "),
+        ] {
+            let text = format!("srt 1\nuse std/shell-config\ndefault read deny\n{rules}\n");
+            let policy = bound_on(&format!("g {hooks}\n"), &text);
+            let said = said_by(&policy, &text);
+            assert!(if expected.is_empty() { said.is_empty() } else { said.starts_with(expected) }, "{rules}: {said}");
         }
     }
 

@@ -4,10 +4,10 @@
 //! What a link does to a rule `bind` has settled, and a link that the command can replace, or that never ends, is its
 //! error. This says where the reader may be deceived.
 
-use super::{is_given, place};
+use super::{granted, is_given, place};
 use crate::codes;
 use crate::diagnostic::{Diagnostic, Level};
-use crate::ir::{LinkFact, Policy, Rule, Subject};
+use crate::ir::{Access, LinkFact, Policy, Rule, Subject, decide};
 use crate::sets::path::{AbsPath, Pattern};
 use crate::vocabulary::{Effect, System};
 
@@ -69,9 +69,19 @@ pub fn check(policy: &Policy) -> Vec<Diagnostic> {
         let Some(rule) = policy.rules.iter().find(|rule| rule.span == *span && is_given(rule)) else { continue };
         let Some(message) = says(policy, rule, link) else { continue };
         let help = format!("name `{}` itself, if that is meant", link.to);
-        found.push(Diagnostic::new(&SYMLINK, message).label(*span, "leads through a link").help(help));
+        let mut diagnostic = Diagnostic::new(&SYMLINK, message).label(*span, "leads through a link").help(help);
+        diagnostic.witness = opened(policy, rule, link).map(|access| access.to_string());
+        found.push(diagnostic);
     }
     found
+}
+
+/// What an `allow` permits behind a link.
+fn opened(policy: &Policy, rule: &Rule, link: &LinkFact) -> Option<Access> {
+    let Subject::Paths(set) = &rule.subject else { return None };
+    let place = set.include.iter().map(Pattern::literal_prefix).find(|place| place.is_inside(&link.to))?;
+    let access = granted::access(rule.verb, place)?;
+    (rule.effect == Effect::Allow && decide(policy, &access).allowed).then_some(access)
 }
 
 fn says(policy: &Policy, rule: &Rule, link: &LinkFact) -> Option<String> {
@@ -119,17 +129,17 @@ mod tests {
         for (rules, expected) in [
             (
                 "allow read ~/data",
-                "warning ~/data: `/home/user/data` is a link out of `$HOME`, and this rule opens `/srv/data` (nothing)\n",
+                "warning ~/data: `/home/user/data` is a link out of `$HOME`, and this rule opens `/srv/data` (read /srv/data)\n",
             ),
             (
                 "allow read ~/data/x",
-                "warning ~/data/x: `/home/user/data` is a link out of `$HOME`, and this rule opens `/srv/data` (nothing)\n",
+                "warning ~/data/x: `/home/user/data` is a link out of `$HOME`, and this rule opens `/srv/data` (read /srv/data/x)\n",
             ),
             ("deny read ~/data", ""),
             ("allow read ~/inside", ""),
             (
                 "allow read ~/gone",
-                "warning ~/gone: `/home/user/gone` is a link to `/srv/gone`, where there is nothing (nothing)\n",
+                "warning ~/gone: `/home/user/gone` is a link to `/srv/gone`, where there is nothing (read /srv/gone)\n",
             ),
             (
                 "deny read ~/gone/x",
@@ -137,7 +147,7 @@ mod tests {
             ),
             (
                 "allow read $WORKSPACE/out",
-                "warning $WORKSPACE/out: `/home/user/workspace/out` is a link out of `$WORKSPACE`, and this rule opens `/home/user/src` (nothing)\n",
+                "warning $WORKSPACE/out: `/home/user/workspace/out` is a link out of `$WORKSPACE`, and this rule opens `/home/user/src` (read /home/user/src)\n",
             ),
             ("allow read [/srv/data, ~/src, ~]", ""),
         ] {

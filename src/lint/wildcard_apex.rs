@@ -60,6 +60,7 @@ pub fn check(policy: &Policy) -> Vec<Diagnostic> {
         }
         let message = format!("`{name}` itself is not allowed by this, nor by anything else");
         let diagnostic = Diagnostic::new(&WILDCARD_APEX, message).label(rule.span, "the names below it alone");
+        let diagnostic = diagnostic.witness(access.to_string());
         found.push(diagnostic.help(format!("add `{name}` if it is meant too")));
     }
     found

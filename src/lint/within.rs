@@ -1,5 +1,6 @@
 //! `within`: this policy permits nothing that another one does not.
 
+use super::listed;
 use super::undecided::undecided;
 use crate::analysis::{self, Answer, Budget, Study};
 use crate::codes;
@@ -81,15 +82,27 @@ fn one(study: &Study<'_>, within: &Within) -> Vec<Diagnostic> {
 
 fn more(policy: &Policy, ceiling: &Policy, within: &Within, access: &Access) -> Diagnostic {
     let message = format!("this permits what `{}` does not", within.path);
-    let mut diagnostic = Diagnostic::new(&WITHIN, message).label(within.span, "this does not hold");
-    let (here, there) = (decide(policy, access), decide(ceiling, access));
-    if let Some(id) = here.decisive.first() {
-        diagnostic = diagnostic.label(policy.rule(*id).span, "permitted by this");
-    }
-    if let Some(id) = there.decisive.first() {
-        diagnostic = diagnostic.label(ceiling.rule(*id).span, "and denied by this");
-    }
     let (verb, object) = access.words();
+    let mut diagnostic = Diagnostic::new(&WITHIN, message);
+    match (decide(policy, access).decisive.first(), policy.default_of(verb)) {
+        (Some(id), _) => {
+            let rule = policy.rule(*id);
+            diagnostic = diagnostic.label(rule.span, format!("permitted by this{}", listed(rule, access)));
+        }
+        (None, Some(default)) => diagnostic = diagnostic.label(default, "permitted by this default"),
+        (None, None) => {}
+    }
+    diagnostic = match (decide(ceiling, access).decisive.first(), ceiling.default_of(verb)) {
+        (Some(id), _) => {
+            let rule = ceiling.rule(*id);
+            diagnostic.label(rule.span, format!("and denied by this{}", listed(rule, access)))
+        }
+        (None, Some(default)) => diagnostic.label(default, "and denied by this default"),
+        (None, None) => {
+            diagnostic.label(ceiling.default_read.span, format!("and no `allow {verb}` of this file permits it"))
+        }
+    };
+    let diagnostic = diagnostic.label(within.span, "this claims that it does not");
     let witness = match access {
         // A name may be allowed in both, and reach more in one.
         Access::Connect { name: Some(_), address, .. } if *address != special::NOMINAL => {
@@ -109,8 +122,8 @@ fn set<'a>(policy: &'a Policy, ceiling: &'a Policy, within: &'a Within) -> impl 
     beyond.map(|(name, setting)| {
         let message = format!("this sets `{name}`, which `{}` neither sets so nor lets in", within.path);
         Diagnostic::new(&WITHIN, message)
-            .label(within.span, "this does not hold")
             .label(setting.span, "set here")
+            .label(within.span, "this claims that it is not")
             .help(format!("take the `set {name}` out"))
     })
 }
@@ -124,10 +137,13 @@ fn limits<'a>(policy: &'a Policy, ceiling: &'a Policy, within: &'a Within) -> im
             Some(_) => format!("`limit {kind}` is wider than that of `{}`", within.path),
             None => format!("`limit {kind}` is missing, and `{}` has one", within.path),
         };
-        let mut diagnostic = Diagnostic::new(&WITHIN, message).label(within.span, "this does not hold");
+        let mut diagnostic = Diagnostic::new(&WITHIN, message);
         if let Some(own) = policy.limits.get(kind) {
             diagnostic = diagnostic.label(own.span, "this much here");
         }
-        diagnostic.label(most.span, "this much there").help(format!("write the `limit {kind}` of that file here"))
+        let diagnostic = diagnostic.label(most.span, "this much there");
+        diagnostic
+            .label(within.span, "this claims that there is no more")
+            .help(format!("write the `limit {kind}` of that file here"))
     })
 }

@@ -4,9 +4,10 @@
 
 use super::{granted, place};
 use crate::codes;
-use crate::diagnostic::Diagnostic;
-use crate::ir::{Policy, Subject};
-use crate::sets::path::PathSet;
+use crate::diagnostic::{Diagnostic, Label};
+use crate::ir::{Access, Policy, Rule, Subject, decide};
+use crate::sets::path::{AbsPath, PathSet};
+use crate::source::Span;
 use crate::vocabulary::{Effect, Verb};
 
 codes! {
@@ -61,11 +62,25 @@ pub fn check(policy: &Policy) -> Vec<Diagnostic> {
             // Where running is denied, a narrower rule may have opened it again.
             let path = found(&outside).or_else(|| opened.iter().find_map(found))?;
             let message = "what the command writes here it may run, and so may whoever finds it afterwards";
-            let diagnostic = Diagnostic::new(&WRITE_AND_RUN, message).label(rule.span, "written and run");
+            let (run, text) = run_by(policy, &path);
+            let own = if run == rule.span { "written and run by this" } else { "written by this" };
+            let mut diagnostic = Diagnostic::new(&WRITE_AND_RUN, message).label(rule.span, own);
+            diagnostic.labels.extend((run != rule.span).then(|| Label { span: run, text: text.to_owned() }));
             let help = "add `deny exec` for the place, or write to `$TMP`";
             Some(diagnostic.witness(format!("{} {path}", Verb::Write)).help(help))
         })
         .collect()
+}
+
+/// What permits that a path is run: a rule about running, or what lets it be read.
+fn run_by(policy: &Policy, path: &AbsPath) -> (Span, &'static str) {
+    let decisive = decide(policy, &Access::Exec(path.clone())).decisive;
+    let allow = |rule: &&Rule| rule.effect == Effect::Allow;
+    match decisive.iter().map(|id| policy.rule(*id)).find(allow) {
+        Some(rule) if rule.verb == Verb::Exec => (rule.span, "and run by this"),
+        Some(rule) => (rule.span, "and run by this, since what may be read may be run"),
+        None => (policy.default_read.span, "and run by this, since what may be read may be run"),
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! What the proxy asks of the policy, always through [`decide`]: whether a name could be allowed at all, before anyone
+//! What the proxy asks of the policy, always through [`decide`](crate::ir::decide()): whether a name could be allowed at all, before anyone
 //! resolves it, and which of its addresses may be dialled, after.
 //!
-//! Pure. Nothing is remembered between two requests.
+//! Pure. Of one request nothing is remembered for the next but which rule is more specific than which.
 
 use super::Rules;
 use super::authority::{Authority, Host};
@@ -9,7 +9,7 @@ use super::refusal::Refused;
 use super::remedy::remedy;
 use crate::event::Violation;
 use crate::ir::special::NOMINAL;
-use crate::ir::{Access, Policy, Rule, RuleId, Subject, Verdict, decide};
+use crate::ir::{Access, Kept, Policy, Rule, RuleId, Subject, Verdict};
 use crate::sets::host::Name;
 use crate::sets::peer::{Endpoint, PeerSet, Protocol};
 use crate::vocabulary::Verb;
@@ -32,7 +32,7 @@ pub struct Gate {
 /// Some rules of a policy, and which ones they are: a part is small to copy, where a whole policy has the files of a
 /// machine in it.
 struct Part {
-    policy: Policy,
+    policy: Kept,
     ids: Vec<RuleId>,
 }
 
@@ -115,7 +115,7 @@ impl Gate {
             None => (&self.names, NOMINAL),
         };
         let access = connect(refused.name.as_ref(), address, refused.port);
-        refused.violation(&self.rules, remedy(&part.policy, refused, &access))
+        refused.violation(&self.rules, remedy(part.policy.policy(), refused, &access))
     }
 }
 
@@ -126,13 +126,12 @@ impl Part {
         let mut part = Policy::new(policy.system, policy.default_read.clone());
         part.rules = rules.into_iter().cloned().collect();
         part.facts.own_addresses = own_addresses;
-        let policy = part;
-        Self { policy, ids }
+        Self { policy: Kept::new(part), ids }
     }
 
     /// The verdict, in ids of the whole policy.
     fn decide(&self, access: &Access) -> Verdict {
-        let mut verdict = decide(&self.policy, access);
+        let mut verdict = self.policy.decide(access);
         for id in verdict.decisive.iter_mut().chain(&mut verdict.matching) {
             *id = self.ids.get(id.0 as usize).copied().unwrap_or(*id);
         }

@@ -190,6 +190,41 @@ crate::codes! {
     /// ```
     pub LIST_FILE = "list-file", Error;
 
+    /// # `duplicate-entry`
+    ///
+    /// ## What it says
+    /// A line of the file that `lines(…)` names says what an earlier line of it does.
+    ///
+    /// ## Why
+    /// Who takes one of the two out to open something, or to close it, finds that nothing changes.
+    ///
+    /// ## Example
+    /// The file `ads.txt`:
+    /// ```text,file-ads.txt
+    /// ads.example.com
+    /// tracker.example.net
+    /// ADS.example.com
+    /// ```
+    /// ```policy
+    /// srt 1
+    /// default read deny
+    /// let ads = lines("ads.txt")
+    /// deny connect $ads
+    /// ```
+    ///
+    /// ## Use instead
+    /// ```text,file-ads.txt
+    /// ads.example.com
+    /// tracker.example.net
+    /// ```
+    /// ```policy
+    /// srt 1
+    /// default read deny
+    /// let ads = lines("ads.txt")
+    /// deny connect $ads
+    /// ```
+    pub DUPLICATE_ENTRY = "duplicate-entry", Note;
+
     /// # `missing-default`
     ///
     /// ## What it says

@@ -1,14 +1,16 @@
 //! `lines("FILE")`: a table beside the policy, one plain entry a line, one kind a file. However long, it is one set.
 
-use super::codes::LIST_FILE;
+use super::codes::{DUPLICATE_ENTRY, LIST_FILE};
 use super::literal;
 use super::load::Loader;
 use super::target::Item;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Label};
+use crate::sets::host::Repeated;
 use crate::sets::{host, path};
-use crate::source::Span;
+use crate::source::{SourceId, Span};
 use crate::syntax::ast;
-use std::collections::hash_map::RandomState;
+use std::collections::HashMap;
+use std::collections::hash_map::{Entry, RandomState};
 use std::hash::BuildHasher;
 use std::net::IpAddr;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
@@ -26,6 +28,15 @@ struct Entries {
     paths: Vec<path::Pattern>,
     hosts: host::Builder,
     addresses: Vec<(IpAddr, u8)>,
+    /// The line of each path and address.
+    seen: HashMap<Plain, u32>,
+    repeated: Option<Repeated>,
+}
+
+#[derive(PartialEq, Eq, Hash)]
+enum Plain {
+    Path(path::Pattern),
+    Address(IpAddr, u8),
 }
 
 impl Tables<'_, '_> {
@@ -35,6 +46,7 @@ impl Tables<'_, '_> {
         diagnostics.append(&mut self.loader.diagnostics);
         let (name, text) = found?;
         if let Some(known) = Known::of(&name, &text) {
+            self.say_repeated(file, (&name, &text), known.repeated(), diagnostics);
             return Some(Item::Hosts(known));
         }
         let mut source = None;
@@ -65,12 +77,19 @@ impl Tables<'_, '_> {
         if faults > 0 {
             return None;
         }
+        self.say_repeated(file, (&name, &text), entries.repeated, diagnostics);
         match entries {
             Entries { paths, .. } if !paths.is_empty() => Some(Item::Paths(paths)),
             Entries { hosts, .. } if !hosts.is_empty() => {
                 let known = Known::key(&name, &text);
                 drop(text);
                 let table = Arc::new(hosts.finish(name.into()));
+                // Lists may be long: the text is not kept for what is seldom said.
+                if let Some(repeated) = table.repeated()
+                    && let Some((name, text)) = self.loader.table(file, file.span.source)
+                {
+                    self.say_repeated(file, (&name, &text), Some(repeated), diagnostics);
+                }
                 Known::keep(known, &table);
                 Some(Item::Hosts(table))
             }
@@ -85,19 +104,54 @@ impl Tables<'_, '_> {
     }
 }
 
+impl Tables<'_, '_> {
+    /// Says that lines of a list say the same.
+    fn say_repeated(
+        &mut self,
+        file: &ast::Spanned<String>,
+        (name, text): (&str, &str),
+        repeated: Option<Repeated>,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) {
+        let Some(Repeated { line, earlier, more }) = repeated else { return };
+        let source = self.loader.sources.add(name, text);
+        let more = match more {
+            0 => String::new(),
+            1 => ", and so for 1 more line".to_owned(),
+            more => format!(", and so for {more} more lines"),
+        };
+        let message = format!("line {line} of `{name}` says what line {earlier} does{more}");
+        let mut diagnostic = Diagnostic::new(&DUPLICATE_ENTRY, message);
+        for (number, words) in [(line, "adds nothing"), (earlier, "said here already")] {
+            diagnostic.labels.extend(span_of(source, text, number).map(|span| Label { span, text: words.to_owned() }));
+        }
+        diagnostics.push(diagnostic.label(file.span, "the table is named here").help("take one of the two out"));
+    }
+}
+
+/// A line of a text, counted from one, without the blanks around it.
+fn span_of(source: SourceId, text: &str, number: u32) -> Option<Span> {
+    let line = text.split('\n').nth(number as usize - 1)?;
+    let start = line.as_ptr() as usize - text.as_ptr() as usize + (line.len() - line.trim_start().len());
+    Some(Span::new(source, start..start + line.trim().len()))
+}
+
 impl Entries {
     fn add(&mut self, entry: &str, line: u32) -> Result<(), String> {
         if entry.starts_with(['/', '~', '$']) {
             self.only(self.hosts.is_empty() && self.addresses.is_empty(), "a path")?;
-            self.paths.push(if let Some(below) = entry.strip_prefix("$WORKSPACE/") {
+            let path = if let Some(below) = entry.strip_prefix("$WORKSPACE/") {
                 let mut pattern = literal::path(&format!("/{below}"))?;
                 pattern.start = path::Start::Variable("WORKSPACE".into());
                 pattern
             } else {
                 literal::path(entry)?
-            });
+            };
+            self.note(Plain::Path(path.clone()), line);
+            self.paths.push(path);
         } else if let Some((address, prefix)) = address(entry)? {
             self.only(self.hosts.is_empty() && self.paths.is_empty(), "an address")?;
+            self.note(Plain::Address(address, prefix), line);
             self.addresses.push((address, prefix));
         } else {
             self.only(self.paths.is_empty() && self.addresses.is_empty(), "a host name")?;
@@ -105,6 +159,15 @@ impl Entries {
             self.hosts.push(below, &name, line)?;
         }
         Ok(())
+    }
+
+    fn note(&mut self, entry: Plain, line: u32) {
+        match self.seen.entry(entry) {
+            Entry::Occupied(earlier) => Repeated::add(&mut self.repeated, line, *earlier.get()),
+            Entry::Vacant(fresh) => {
+                fresh.insert(line);
+            }
+        }
     }
 
     fn only(&self, fits: bool, noun: &str) -> Result<(), String> {

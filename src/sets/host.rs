@@ -12,7 +12,7 @@ pub use absent::Absent;
 pub use canonical::{NameError, readable};
 use std::fmt;
 use std::sync::Arc;
-pub use table::{Builder, Table};
+pub use table::{Builder, Repeated, Table};
 
 /// A canonical host name (RFC 1034 lengths, RFC 5891 A-labels, letters, digits, `-` and `_` only); never an address.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

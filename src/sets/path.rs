@@ -7,6 +7,7 @@ mod fold;
 mod matcher;
 mod moved;
 mod questions;
+mod written;
 
 pub use file_name::FileName;
 pub use fold::fold;

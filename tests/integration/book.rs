@@ -58,7 +58,8 @@ fn generated() -> BTreeMap<PathBuf, String> {
     let mut index = String::from(
         "# Findings\n\n\
         What `srt` says about a policy has a name, and a page here. `srt explain NAME` shows the same page. In a page, a block that\n\
-        lists files says what is on the machine besides the usual: `d` a directory, `l` a link, `x` a directory that can't be listed, `v` a variable.\n\n\
+        lists files says what is on the machine besides the usual: `d` a directory, `l` a link, `x` a directory that can't be listed, `h` another\n\
+        name of a file, `m` a mount (kind, device, root, place), `v` a variable.\n\n\
         An *error* stops a run. A *warning* does not, but does under `srt check --deny warnings`. A *note* is for reading. A comment\n\
         `# lint: allow(NAME) REASON` above a statement accepts the finding there.\n\n\
         | finding | level | says |\n|---|---|---|\n",

@@ -3,7 +3,7 @@
 
 use super::support::{Scene, output};
 use sandbox_runtime::backend::bubblewrap::Needs;
-use sandbox_runtime::bind::bind;
+use sandbox_runtime::bind::{bind, observe};
 use sandbox_runtime::compile::{compile, elsewhere, placements};
 use sandbox_runtime::diagnostic::{Diagnostic, Style, any_error, render};
 use sandbox_runtime::host::nominal;
@@ -54,9 +54,11 @@ fn said(name: &str, text: &str, system: System, files: &dyn Files, setting: &Set
         return (said, sources);
     }
     let placed = placements(&policy).0;
-    let (bound, more) = bind(policy, &nominal().with(&setting.listing).unwrap());
+    let machine = nominal().with(&setting.listing).unwrap();
+    let (bound, more) = bind(policy, &machine);
     said.extend(more);
-    if let Some(policy) = bound.filter(|_| !any_error(&said)) {
+    if let Some(mut policy) = bound.filter(|_| !any_error(&said)) {
+        observe(&mut policy, &machine);
         let compiled = compile(&policy, &Needs { nest: setting.nest, ..Needs::default() });
         said.extend(compiled.diagnostics);
         said.extend(compiled.unused);

@@ -9,7 +9,7 @@ pub mod whole;
 use brute::World;
 use cases::{Case, Reached};
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
-use sandbox_runtime::ir::{Decider, decide};
+use sandbox_runtime::ir::{Decider, Kept, decide};
 use sandbox_runtime::sets::path::{AbsPath, Start};
 use std::cell::RefCell;
 
@@ -32,6 +32,13 @@ pub fn compare(world: &World, case: &Case) -> Result<Reached, String> {
     let quick = Decider::new(&policy).decide(&access);
     if quick != found {
         return Err(format!("{access:?}\n{}found {found:?}\nquickly {quick:?}", case.describe(world)));
+    }
+    let kept = Kept::new(policy);
+    for time in ["first", "second"] {
+        let again = kept.decide(&access);
+        if again != found {
+            return Err(format!("{access:?}\n{}found {found:?}\nfor the {time} time {again:?}", case.describe(world)));
+        }
     }
     Ok(Reached { verdict: expected, except: case.has_except(), kind: case.kind })
 }

@@ -21,6 +21,29 @@ pub struct Table {
     file: Arc<str>,
     /// The entries without `*` that others cover.
     covered: Option<Arc<Table>>,
+    repeated: Option<Repeated>,
+}
+
+/// That a list says something twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Repeated {
+    /// The first line that says what an earlier one does.
+    pub line: u32,
+    pub earlier: u32,
+    /// How many more lines do.
+    pub more: usize,
+}
+
+impl Repeated {
+    /// One more such line.
+    pub fn add(known: &mut Option<Self>, line: u32, earlier: u32) {
+        let first = Self { line, earlier, more: 0 };
+        *known = Some(match known.take() {
+            None => first,
+            Some(known) if line < known.line => Self { more: known.more + 1, ..first },
+            Some(known) => Self { more: known.more + 1, ..known },
+        });
+    }
 }
 
 /// Collects the entries of a [`Table`].
@@ -67,7 +90,14 @@ impl Builder {
         sorted.sort_unstable_by(|a, b| {
             a.0.cmp(&b.0).then_with(|| key(a.1, a.2).cmp(key(b.1, b.2))).then_with(|| a.3.cmp(&b.3))
         });
-        sorted.dedup_by(|b, a| key(a.1, a.2) == key(b.1, b.2));
+        let mut repeated = None;
+        sorted.dedup_by(|b, a| {
+            let same = key(a.1, a.2) == key(b.1, b.2);
+            if same {
+                Repeated::add(&mut repeated, b.3, a.3);
+            }
+            same
+        });
         let mut covered = Vec::new();
         let mut last: Option<&[u8]> = None;
         sorted.retain(|(_, start, length, line)| {
@@ -83,7 +113,7 @@ impl Builder {
         });
         let sorted = sorted.into_iter().map(|(_, start, length, line)| (key(start, length), line)).collect::<Vec<_>>();
         let covered = (!covered.is_empty()).then(|| Arc::new(Table::new(&covered, Arc::clone(&file), None)));
-        Table::new(&sorted, file, covered)
+        Table { repeated, ..Table::new(&sorted, file, covered) }
     }
 }
 
@@ -158,7 +188,7 @@ impl Table {
             ends.push(end);
             lines.push(*line);
         }
-        Self { keys: keys.into(), ends: ends.into(), lines: lines.into(), file, covered }
+        Self { keys: keys.into(), ends: ends.into(), lines: lines.into(), file, covered, repeated: None }
     }
 
     /// All that the list says, as patterns of one set: the table, and one of the names that it has beside a `*.` that
@@ -179,6 +209,11 @@ impl Table {
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
+    }
+
+    /// Whether a line of the list says what an earlier one does.
+    pub fn repeated(&self) -> Option<Repeated> {
+        self.repeated
     }
 
     /// The file it was read from.

@@ -1,52 +1,9 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use crate::sets::glob::{Glob, Piece};
 
-/// A path as a policy writes it; `exact ` and `below ` before it, `$V` at its start.
 fn pattern(text: &str) -> Pattern {
-    let (reach, text) = match text.split_once(' ') {
-        Some(("exact", rest)) => (Reach::Exact, rest),
-        Some(("below", rest)) => (Reach::Below, rest),
-        _ => (Reach::Tree, text),
-    };
-    let (start, rest) = match text.strip_prefix('$') {
-        Some(rest) => {
-            let (name, rest) = rest.split_once('/').unwrap_or((rest, ""));
-            (Start::Variable(name.into()), rest)
-        }
-        None => (Start::Root, text.trim_start_matches('/')),
-    };
-    let segments = rest.split('/').filter(|segment| !segment.is_empty()).map(segment).collect();
-    Pattern { start, segments, reach }
-}
-
-fn segment(text: &str) -> Segment {
-    if text == "**" {
-        return Segment::AnyDepth;
-    }
-    if !text.contains(['*', '?', '[']) {
-        return Segment::Literal(text.into());
-    }
-    let mut pieces: Vec<Piece> = Vec::new();
-    let mut chars = text.chars();
-    while let Some(char) = chars.next() {
-        match char {
-            '*' => pieces.push(Piece::AnyRun),
-            '?' => pieces.push(Piece::AnyChar),
-            '[' => {
-                let class: Vec<char> = chars.by_ref().take_while(|char| *char != ']').collect();
-                let negated = class.first() == Some(&'!');
-                let members = if negated { &class[1..] } else { &class[..] };
-                pieces.push(Piece::Class { negated, ranges: members.iter().map(|char| (*char, *char)).collect() });
-            }
-            _ => match pieces.last_mut() {
-                Some(Piece::Text(text)) => text.extend(char.to_string().bytes()),
-                _ => pieces.push(Piece::Text(char.to_string().into_bytes())),
-            },
-        }
-    }
-    Segment::Glob(Glob(pieces))
+    Pattern::written(text)
 }
 
 /// `A B except C D`

@@ -9,7 +9,6 @@ use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestError};
 use sandbox_runtime::analysis::{self, Answer, Budget};
 use sandbox_runtime::ir::{Access, Policy, Subject, decide};
-use sandbox_runtime::vocabulary;
 use std::cell::RefCell;
 
 /// As many as `make test` runs; `make test-long` says how many it wants.
@@ -42,22 +41,12 @@ pub fn compare(world: &World, right: &World, draft: &Draft, whose: &[u8]) -> Res
     let case = draft.build(right);
     let mut reached = Vec::new();
     let within = case.rules.last().map(|rule| rule.what.clone());
-    let part = |skip: u8| Case {
-        rules: case.rules.iter().zip(whose).filter(|(_, who)| **who != skip).map(|(rule, _)| rule.clone()).collect(),
-        ..case.clone()
-    };
-    let (mut old, new) = (part(0), part(1));
+    let (mut old, new) = (case.part(whose, 0), case.part(whose, 1));
     // Now and then the defaults differ as well.
     old.open_read ^= whose[7] == 0;
     old.open_env ^= whose[7] == 0;
     let (old_policy, new_policy) = (old.policy(right), new.policy(right));
-    let verb = match case.kind {
-        Kind::Read => (Verb::Read, vocabulary::Verb::Read),
-        Kind::Write => (Verb::Write, vocabulary::Verb::Write),
-        Kind::Exec => (Verb::Exec, vocabulary::Verb::Exec),
-        Kind::Name | Kind::Address => (Verb::Connect, vocabulary::Verb::Connect),
-        Kind::Env => (Verb::Env, vocabulary::Verb::Env),
-    };
+    let verb = case.kind.verb();
     let [was, is] = [&old, &new].map(|case| Permitted::new(world, case, verb.0));
     let alone = whole(world, is.clone(), verb.0, &[&new.rules], within.as_ref());
     let [before, after] = [was, is].map(|permitted| whole(world, permitted, verb.0, &[&old.rules, &new.rules], None));

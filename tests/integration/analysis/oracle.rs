@@ -7,12 +7,12 @@ mod automata;
 mod drafts;
 mod meaning;
 
-use super::generated;
+use super::generated::{self, Question};
 use crate::semantics::brute::{What, World};
-use crate::semantics::cases::{self, Case, Kind};
+use crate::semantics::cases;
 use crate::semantics::runner;
 use automata::Automata;
-use meaning::{Oracle, Question};
+use meaning::Oracle;
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestError};
 use sandbox_runtime::analysis::{self, Answer, Budget};
@@ -71,19 +71,9 @@ fn build(world: &World, draft: &Draft) -> Option<Pair> {
     };
     let mut case = draft.build(world);
     case.rules.retain(|rule| !matches!(rule.what, What::Addresses { .. }));
-    let verb = match case.kind {
-        Kind::Read => Verb::Read,
-        Kind::Write => Verb::Write,
-        Kind::Exec => Verb::Exec,
-        Kind::Name | Kind::Address => Verb::Connect,
-        Kind::Env => Verb::Env,
-    };
     let within = cases::subject(world, &case.rules.last()?.what);
-    let policies = [0, 1].map(|skip| {
-        let rules = case.rules.iter().zip(whose).filter(|(_, who)| **who != skip).map(|(rule, _)| rule.clone());
-        Case { rules: rules.collect(), ..case.clone() }.policy(world)
-    });
-    Some(Pair { verb, policies, within })
+    let policies = [0, 1].map(|skip| case.part(whose, skip).policy(world));
+    Some(Pair { verb: case.kind.verb().1, policies, within })
 }
 
 fn compare(automata: &Automata, wrong: Option<Wrong>, pair: &Pair) -> Result<Vec<Reached>, String> {

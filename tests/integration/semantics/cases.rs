@@ -67,6 +67,27 @@ pub struct Case {
     pub access: Access,
 }
 
+impl Kind {
+    /// The verb that it asks about, for the brute force and for the language.
+    pub fn verb(self) -> (Verb, vocabulary::Verb) {
+        match self {
+            Kind::Read => (Verb::Read, vocabulary::Verb::Read),
+            Kind::Write => (Verb::Write, vocabulary::Verb::Write),
+            Kind::Exec => (Verb::Exec, vocabulary::Verb::Exec),
+            Kind::Name | Kind::Address => (Verb::Connect, vocabulary::Verb::Connect),
+            Kind::Env => (Verb::Env, vocabulary::Verb::Env),
+        }
+    }
+}
+
+impl Case {
+    /// The part of the rules that one of two policies has: all but those that `skip` alone stands for.
+    pub fn part(&self, whose: &[u8], skip: u8) -> Self {
+        let rules = self.rules.iter().zip(whose).filter(|(_, who)| **who != skip).map(|(rule, _)| rule.clone());
+        Self { rules: rules.collect(), ..self.clone() }
+    }
+}
+
 /// What a case came to.
 #[derive(Debug, Clone, Copy)]
 pub struct Reached {

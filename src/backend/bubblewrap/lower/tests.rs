@@ -7,8 +7,7 @@ use super::*;
 use crate::backend::bubblewrap::{Mount, Network, PROC_HIDDEN, Root};
 use crate::diagnostic::Level;
 use crate::ir::{Facts, LinkFact, Node, NodeKind, Origin, Policy, Rule, RuleId, Setting, Subject, Unset};
-use crate::sets::glob::{Glob, Piece};
-use crate::sets::path::{AbsPath, PathSet, Pattern, Segment, Start};
+use crate::sets::path::{AbsPath, PathSet, Pattern};
 use crate::source::{SourceId, Sources, Span};
 use crate::vocabulary::{Effect, Reach, System, Verb};
 use simulate::Listing;
@@ -17,47 +16,8 @@ pub(super) fn path(text: &str) -> AbsPath {
     AbsPath::parse(text).unwrap()
 }
 
-/// A pattern in a few words of the language: `exact`, `below`, `**`, `*` and `?` within segments.
 pub(super) fn pattern(text: &str) -> Pattern {
-    let (reach, text) = match text.split_once(' ') {
-        Some(("exact", rest)) => (Reach::Exact, rest),
-        Some(("below", rest)) => (Reach::Below, rest),
-        _ => (Reach::Tree, text),
-    };
-    let segment = |name: &str| {
-        if name == "**" {
-            return Segment::AnyDepth;
-        }
-        if !name.contains(['*', '?', '[']) {
-            return Segment::Literal(name.into());
-        }
-        let mut pieces = Vec::new();
-        let mut rest = name;
-        while let Some(first) = rest.chars().next() {
-            let piece = match first {
-                '*' => Piece::AnyRun,
-                '?' => Piece::AnyChar,
-                '[' => {
-                    let negated = rest[1..].starts_with('!');
-                    let end = rest.find(']').unwrap();
-                    let chars = &rest[if negated { 2 } else { 1 }..end];
-                    rest = &rest[end..];
-                    Piece::Class { negated, ranges: chars.chars().map(|char| (char, char)).collect() }
-                }
-                _ => {
-                    let length = rest.find(['*', '?', '[']).unwrap_or(rest.len());
-                    let text = rest[..length].into();
-                    rest = &rest[length - 1..];
-                    Piece::Text(text)
-                }
-            };
-            pieces.push(piece);
-            rest = &rest[1..];
-        }
-        Segment::Glob(Glob(pieces))
-    };
-    let segments = text.split('/').filter(|name| !name.is_empty()).map(segment).collect();
-    Pattern { start: Start::Root, segments, reach }
+    Pattern::written(text)
 }
 
 pub(super) fn source() -> SourceId {

@@ -2,6 +2,7 @@
 
 use super::Wrong;
 use super::automata::{self, Automata, Found, Kind, ORIGIN, Table, TooLarge};
+use crate::analysis::generated::Question;
 use sandbox_runtime::ir::{Access, Policy, Subject, special};
 use sandbox_runtime::sets::host::{self, Name};
 use sandbox_runtime::sets::path::{AbsPath, Pattern, Start};
@@ -47,13 +48,6 @@ struct Side {
     opens: HashMap<(usize, usize), bool>,
     open: bool,
     wrong: Option<Wrong>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Question {
-    Permitted,
-    Denied,
-    Widened,
 }
 
 /// Two policies and a set, ready to be asked.
