@@ -3,6 +3,7 @@
 pub mod bubblewrap;
 mod codes;
 pub mod gap;
+pub mod seatbelt;
 
 use crate::diagnostic::{Code, Level};
 use crate::vocabulary::System;
@@ -11,7 +12,7 @@ use gap::{Direction, Kind};
 pub use codes::{GRANT_WITHOUT_READ, PROXY_ONLY, UNENFORCEABLE};
 
 /// What the back ends say of policies.
-pub static CODES: &[&[&Code]] = &[codes::CODES, bubblewrap::CODES];
+pub static CODES: &[&[&Code]] = &[codes::CODES, bubblewrap::CODES, seatbelt::CODES];
 
 /// What enforces a policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -49,7 +50,8 @@ impl Target {
     pub fn gaps(self) -> &'static [Kind] {
         match self {
             Self::Bubblewrap => bubblewrap::GAPS,
-            Self::Seatbelt | Self::Wfp => &[],
+            Self::Seatbelt => seatbelt::GAPS,
+            Self::Wfp => &[],
         }
     }
 

@@ -4,7 +4,10 @@
 //! the policy's by `analysis`, over all paths and names. Anything else, or what is not known, is a [`Fault`]: an error of this
 //! program, with a witness, after which nothing is written. Nothing here reads files.
 
-use crate::analysis::{Answer, Budget, Member, Permission, permission};
+pub mod seatbelt;
+
+use crate::analysis::permission::{self, Permission, Prepared};
+use crate::analysis::{Answer, Budget, Member};
 use crate::backend::gap::{Direction, Gap, Operation};
 use crate::ir::Subject;
 
@@ -47,19 +50,20 @@ pub fn equal(operation: Operation, policy: &Permission, artefact: &Permission, g
         gaps.flat_map(|gap| regions_of(gap, operation)).collect()
     };
     let (looser, stricter) = (regions(Direction::Looser), regions(Direction::Stricter));
-    if let Some(witness) = ask(permission::excess(artefact, policy, None, &looser, &mut budget()))? {
+    let everything = Permission::everything(policy.kind);
+    let (policy, artefact) = (Prepared::new(policy), Prepared::new(artefact));
+    if let Some(witness) = ask(permission::excess(&artefact, Some(&policy), None, &looser, &mut budget()))? {
         return Err(Fault::Looser { operation, witness });
     }
-    if let Some(witness) = ask(permission::excess(policy, artefact, None, &stricter, &mut budget()))? {
+    if let Some(witness) = ask(permission::excess(&policy, Some(&artefact), None, &stricter, &mut budget()))? {
         return Err(Fault::Stricter { operation, witness });
     }
-    let mut everything = Permission::none(policy.kind);
-    everything.everything = true;
+    let everything = Prepared::new(&everything);
     for gap in gaps {
         for region in regions_of(gap, operation) {
             let refuted = match gap.kind.direction {
-                Direction::Stricter => permission::member(artefact, Some(region), &[], &mut budget()),
-                Direction::Looser => permission::excess(&everything, artefact, Some(region), &[], &mut budget()),
+                Direction::Stricter => permission::excess(&artefact, None, Some(region), &[], &mut budget()),
+                Direction::Looser => permission::excess(&everything, Some(&artefact), Some(region), &[], &mut budget()),
                 Direction::Beside => Answer::None,
             };
             if let Some(witness) = ask(refuted)? {
@@ -70,24 +74,24 @@ pub fn equal(operation: Operation, policy: &Permission, artefact: &Permission, g
     Ok(())
 }
 
-/// Proves that a gap is one: that something in its sets is decided otherwise. `policy` gives what the policy permits of an
-/// operation.
+/// Proves that a gap is one: that something in its sets is decided otherwise than the policy, of which `policy` gives what it
+/// permits of each operation. A gap without sets is about more than one access, and not looked at.
 ///
 /// # Errors
 /// When there is no such thing, or it is not known.
 pub fn is_a_gap(gap: &Gap, policy: impl Fn(Operation) -> Permission) -> Result<(), Fault> {
-    if gap.kind.direction == Direction::Beside {
+    if gap.kind.direction == Direction::Beside || gap.region.is_empty() {
         return Ok(());
     }
     for (operation, region) in &gap.region {
         let policy = policy(*operation);
+        let everything = Permission::everything(policy.kind);
+        let (policy, everything) = (Prepared::new(&policy), Prepared::new(&everything));
         let found = match gap.kind.direction {
             Direction::Looser => {
-                let mut everything = Permission::none(policy.kind);
-                everything.everything = true;
-                permission::excess(&everything, &policy, Some(region), &[], &mut Budget::new(STEPS))
+                permission::excess(&everything, Some(&policy), Some(region), &[], &mut Budget::new(STEPS))
             }
-            _ => permission::member(&policy, Some(region), &[], &mut Budget::new(STEPS)),
+            _ => permission::excess(&policy, None, Some(region), &[], &mut Budget::new(STEPS)),
         };
         match found {
             Answer::Some(_) => return Ok(()),

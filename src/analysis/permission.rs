@@ -8,6 +8,7 @@ use super::{Answer, Budget, Exhausted};
 use crate::ir::{Policy, Subject, more_specific};
 use crate::sets::many::{self, Compiled, Index, Kind, Member, Refusal, Space};
 use crate::vocabulary::{Effect, Verb};
+use std::collections::HashSet;
 
 /// Objects of one kind: what is granted, less what is refused and not lifted.
 #[derive(Debug, Clone)]
@@ -20,7 +21,7 @@ pub struct Permission {
 }
 
 /// A set that is refused, but for what is in one of others.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Refused {
     pub set: Subject,
     pub lifted_by: Vec<Subject>,
@@ -65,9 +66,9 @@ impl Permission {
         }
     }
 
-    /// The same, less one more set.
-    pub fn refuse(&mut self, set: Subject) {
-        self.refusals.push(Refused { set, lifted_by: Vec::new() });
+    /// Everything of a kind.
+    pub fn everything(kind: Kind) -> Self {
+        Self { everything: true, ..Self::none(kind) }
     }
 
     fn subjects(&self) -> impl Iterator<Item = &Subject> {
@@ -76,30 +77,41 @@ impl Permission {
     }
 }
 
-/// A permission as trees.
-struct Trees<'p> {
+/// A permission prepared for questions.
+pub struct Prepared<'p> {
     permission: &'p Permission,
     grants: Index<'p>,
     refusals: Index<'p>,
     /// What lifts refusals, those of each at its places.
     lifting: Index<'p>,
     lifted_by: Vec<Vec<usize>>,
+    known: HashSet<&'p Refused>,
+    variables: Vec<&'p str>,
+    /// Whether every set is of the permission's kind.
+    sound: bool,
 }
 
-impl<'p> Trees<'p> {
-    fn new(permission: &'p Permission) -> Self {
+impl<'p> Prepared<'p> {
+    pub fn new(permission: &'p Permission) -> Self {
         let sets = |subjects: &mut dyn Iterator<Item = &'p Subject>| {
             Index::new(subjects.filter_map(|subject| compiled(subject).map(|(_, set)| set)))
         };
         let mut next = 0..;
         let lifted_by =
             permission.refusals.iter().map(|refused| next.by_ref().take(refused.lifted_by.len()).collect()).collect();
+        let mut names: Vec<&str> =
+            permission.subjects().flat_map(|subject| variables(subject, permission.kind)).collect();
+        names.sort_unstable();
+        names.dedup();
         Self {
             permission,
             grants: sets(&mut permission.grants.iter()),
             refusals: sets(&mut permission.refusals.iter().map(|refused| &refused.set)),
             lifting: sets(&mut permission.refusals.iter().flat_map(|refused| &refused.lifted_by)),
             lifted_by,
+            known: permission.refusals.iter().collect(),
+            variables: names,
+            sound: permission.subjects().all(|subject| is_of(subject, permission.kind)),
         }
     }
 
@@ -109,89 +121,89 @@ impl<'p> Trees<'p> {
     }
 
     fn not_granted(&self) -> Refusal<'_, 'p> {
-        Refusal::Of { index: &self.grants, lifting: &self.lifting, lifted_by: Box::new(|_| Some(Vec::new())) }
+        all_of(&self.grants)
     }
 }
 
-/// A shortest object that `more` permits and `less` does not, in `within` if that is given and in none of `outside`.
-pub fn excess(
-    more: &Permission,
-    less: &Permission,
-    within: Option<&Subject>,
-    outside: &[&Subject],
+fn is_of(subject: &Subject, kind: Kind) -> bool {
+    compiled(subject).is_some_and(|(other, _)| other == kind)
+}
+
+fn all_of<'q, 'p>(index: &'q Index<'p>) -> Refusal<'q, 'p> {
+    Refusal::Of { index, lifting: index, lifted_by: Box::new(|_| Some(Vec::new())) }
+}
+
+/// A shortest object that `more` permits and `less`, if that is given, does not; in `within` if that is given, and in none of
+/// `outside`.
+pub fn excess<'p>(
+    more: &Prepared<'p>,
+    less: Option<&Prepared<'p>>,
+    within: Option<&'p Subject>,
+    outside: &[&'p Subject],
     budget: &mut Budget,
 ) -> Answer<Member> {
     Answer::of(search(more, less, within, outside, budget))
 }
 
-/// A shortest object that is permitted, in `within` if that is given and in none of `outside`.
-pub fn member(
-    permission: &Permission,
-    within: Option<&Subject>,
-    outside: &[&Subject],
-    budget: &mut Budget,
-) -> Answer<Member> {
-    excess(permission, &Permission::none(permission.kind), within, outside, budget)
-}
-
-fn search(
-    more: &Permission,
-    less: &Permission,
-    within: Option<&Subject>,
-    outside: &[&Subject],
+fn search<'p>(
+    own: &Prepared<'p>,
+    other: Option<&Prepared<'p>>,
+    within: Option<&'p Subject>,
+    outside: &[&'p Subject],
     budget: &mut Budget,
 ) -> Result<Option<Member>, Exhausted> {
-    let kind = more.kind;
-    let all_sets = || more.subjects().chain(less.subjects()).chain(within).chain(outside.iter().copied());
+    let kind = own.permission.kind;
+    let sound = |prepared: &Prepared<'_>| prepared.sound && prepared.permission.kind == kind;
+    let here = || within.into_iter().chain(outside.iter().copied());
     // Each set of another kind would be left out in silence.
-    if less.kind != kind || all_sets().any(|subject| compiled(subject).is_none_or(|(other, _)| other != kind)) {
+    if !sound(own) || !other.is_none_or(sound) || !here().all(|subject| is_of(subject, kind)) {
         return Err(Exhausted);
     }
-    let mut names: Vec<&str> = all_sets().flat_map(|subject| variables(subject, kind)).collect();
+    let mut names = own.variables.clone();
+    names.extend(other.iter().flat_map(|other| &other.variables));
+    names.extend(here().flat_map(|subject| variables(subject, kind)));
     names.sort_unstable();
     names.dedup();
     let space = Space { kind, variables: names, absent: Vec::new() };
-    let (own, other) = (Trees::new(more), Trees::new(less));
     let all = Compiled::all(kind);
     let one = |subject| compiled(subject).map(|(_, set)| set);
     let within = within.and_then(one);
-    let outside: Vec<_> = outside.iter().copied().filter_map(one).collect();
+    let outside = Index::new(outside.iter().copied().filter_map(one));
     let mut best: Option<Member> = None;
-    let mut look = |required: &[&Compiled<'_>], other: Refusal<'_, '_>, budget: &mut Budget| {
+    let mut look = |required: &[&Compiled<'p>], more: Option<Refusal<'_, 'p>>, budget: &mut Budget| {
         let shorter_than = best.as_ref().map(|best| best.size().0);
-        let refusals = [own.not_refused(), other, Refusal::All(outside.iter().collect())];
+        let mut refusals = vec![own.not_refused()];
+        refusals.extend((!outside.is_empty()).then(|| all_of(&outside)));
+        refusals.extend(more);
         if let Some(found) = many::shortest(&space, required, &refusals, shorter_than, budget)? {
             best = Some(found);
         }
         Ok::<_, Exhausted>(())
     };
-    // A refusal that both have, with the same that lifts it, makes no difference.
-    let own_refusals: std::collections::HashSet<_> =
-        more.refusals.iter().map(|refused| (&refused.set, &refused.lifted_by)).collect();
-    let differs = |refusal: &usize| {
-        let refused = &less.refusals[*refusal];
-        !own_refusals.contains(&(&refused.set, &refused.lifted_by))
-    };
-    let grants: Vec<_> = if more.everything {
-        vec![within.as_ref().unwrap_or(&all)]
-    } else {
-        (0..own.grants.len()).map(|grant| own.grants.set(grant)).collect()
+    let everything = own.permission.everything;
+    let grants: Vec<_> = match &within {
+        _ if everything => vec![within.as_ref().unwrap_or(&all)],
+        Some(within) => own.grants.meeting(within).into_iter().map(|grant| own.grants.set(grant)).collect(),
+        None => (0..own.grants.len()).map(|grant| own.grants.set(grant)).collect(),
     };
     for grant in grants {
         let mut required = vec![grant];
-        required.extend(within.as_ref().filter(|_| !more.everything));
-        let everywhere = other.permission.everything;
-        // A grant that both have is no difference by itself.
-        if !everywhere {
-            look(&required, other.not_granted(), budget)?;
+        required.extend(within.as_ref().filter(|_| !everything));
+        let Some(other) = other else {
+            look(&required, None, budget)?;
+            continue;
+        };
+        if !other.permission.everything {
+            look(&required, Some(other.not_granted()), budget)?;
         }
         let mut meeting = other.refusals.meeting(grant);
-        meeting.retain(differs);
+        // A refusal that both have, with the same that lifts it, makes no difference.
+        meeting.retain(|refusal| !own.known.contains(&other.permission.refusals[*refusal]));
         for refusal in meeting {
             let lifted = other.lifted_by[refusal].iter().map(|set| other.lifting.set(*set)).collect();
             let mut required = required.clone();
             required.push(other.refusals.set(refusal));
-            look(&required, Refusal::All(lifted), budget)?;
+            look(&required, Some(Refusal::All(lifted)), budget)?;
         }
     }
     Ok(best)
@@ -225,7 +237,8 @@ mod tests {
 
     fn found(more: &Permission, less: &Permission, outside: &[&str]) -> Option<String> {
         let outside: Vec<_> = outside.iter().map(|path| tree(path)).collect();
-        match excess(more, less, None, &outside.iter().collect::<Vec<_>>(), &mut Budget::unlimited()) {
+        let (more, less) = (Prepared::new(more), Prepared::new(less));
+        match excess(&more, Some(&less), None, &outside.iter().collect::<Vec<_>>(), &mut Budget::unlimited()) {
             Answer::Some(Member::Path(path)) => Some(path.to_string()),
             Answer::None => None,
             other => panic!("{other:?}"),
@@ -253,6 +266,7 @@ mod tests {
     fn sets_of_another_kind_are_not_left_out_in_silence() {
         let whole = permission(&["/a"], &[]);
         let names = Permission::none(Kind::Names);
-        assert_eq!(excess(&whole, &names, None, &[], &mut Budget::unlimited()), Answer::Unknown);
+        let (whole, names) = (Prepared::new(&whole), Prepared::new(&names));
+        assert_eq!(excess(&whole, Some(&names), None, &[], &mut Budget::unlimited()), Answer::Unknown);
     }
 }

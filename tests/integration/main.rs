@@ -10,6 +10,7 @@ mod diff;
 mod documents;
 mod faults_table;
 mod mutants;
+mod seatbelt;
 mod semantics;
 #[path = "../support.rs"]
 mod support;

@@ -1,0 +1,161 @@
+//! What lowering says of a policy for macOS: each gap between the policy and what the system holds.
+
+pub(super) use crate::backend::codes::{GRANT_WITHOUT_READ, PROXY_ONLY, UNENFORCEABLE};
+use crate::backend::gap::Kind;
+use crate::codes;
+
+codes! {
+    /// # `other-spellings`
+    ///
+    /// ## What it says
+    /// On macOS what a rule denies is denied in every spelling of its name. This is a *stricter* gap.
+    ///
+    /// ## Why
+    /// File systems there find `.SSH` where a program asks for `.ssh`, while the sandbox compares the letters of the name that a
+    /// file has. A deny that held one spelling alone could be walked around by making the file in another. What is allowed is
+    /// allowed as it is spelled.
+    ///
+    /// ## Example
+    /// ```policy,macos
+    /// srt 1
+    /// use std/system
+    /// default read deny
+    /// allow read $WORKSPACE
+    /// deny  read $WORKSPACE/private
+    /// ```
+    ///
+    /// ## Use instead
+    /// ```policy,macos
+    /// srt 1
+    /// use std/system
+    /// default read deny
+    /// allow read $WORKSPACE/src
+    /// ```
+    pub OTHER_SPELLINGS = "other-spellings", Note;
+
+    /// # `pinned-directory`
+    ///
+    /// ## What it says
+    /// On macOS a directory above something that a rule denies can be neither made nor renamed nor removed. This is a *stricter*
+    /// gap.
+    ///
+    /// ## Why
+    /// The sandbox decides by the name that a file has at the moment. Who may rename `.git` may move it away and make another one,
+    /// hooks and all; or make one elsewhere and move it here.
+    ///
+    /// ## Example
+    /// ```policy,macos
+    /// srt 1
+    /// use std/system
+    /// default read deny
+    /// allow read, write $WORKSPACE
+    /// deny  write       $WORKSPACE/**/.git/hooks
+    /// ```
+    ///
+    /// ## Use instead
+    /// ```policy,macos
+    /// srt 1
+    /// use std/system
+    /// default read deny
+    /// allow read, write $WORKSPACE/src
+    /// ```
+    pub PINNED_DIRECTORY = "pinned-directory", Note;
+
+    /// # `moved-names`
+    ///
+    /// ## What it says
+    /// A rule denies names at any depth of a writable place. On macOS the same names are denied in every other place that may be
+    /// written too. This is a *stricter* gap.
+    ///
+    /// ## Why
+    /// A directory can be renamed from one place to another with all that is in it, and the sandbox looks at the directory's name
+    /// alone. So what is denied here must not come from there, nor be read there.
+    ///
+    /// ## Example
+    /// ```policy,macos
+    /// srt 1
+    /// use std/system
+    /// default read deny
+    /// allow read, write $WORKSPACE
+    /// deny  read        $WORKSPACE/**/.env
+    /// ```
+    ///
+    /// ## Use instead
+    /// ```policy,macos
+    /// srt 1
+    /// use std/system
+    /// default read deny
+    /// allow read, write $WORKSPACE
+    /// deny  read        **/.env
+    /// ```
+    pub MOVED_NAMES = "moved-names", Note;
+
+    /// # `moved-directory`
+    ///
+    /// ## What it says
+    /// A rule denies names at any depth of a directory, in a writable place that is larger. On macOS a directory can be renamed
+    /// into it or out of it with such a file in it. This is a *looser* gap.
+    ///
+    /// ## Why
+    /// The sandbox looks at the name of the directory that is renamed, not at what is in it. Where such names are denied in the
+    /// whole of a writable place, they are denied in all others as well (see `moved-names`); here that would deny them where the
+    /// policy allows them.
+    ///
+    /// ## Example
+    /// ```policy,macos
+    /// srt 1
+    /// use std/system
+    /// default read deny
+    /// allow read, write $WORKSPACE
+    /// deny  write       $WORKSPACE/locks/**/*.lock
+    /// ```
+    ///
+    /// ## Use instead
+    /// ```policy,macos
+    /// srt 1
+    /// use std/system
+    /// default read deny
+    /// allow read, write $WORKSPACE
+    /// deny  write       $WORKSPACE/locks
+    /// ```
+    pub MOVED_DIRECTORY = "moved-directory", Error;
+
+    /// # `second-root`
+    ///
+    /// ## What it says
+    /// On macOS nothing can be reached below `/System/Volumes/Data`. This is a *stricter* gap.
+    ///
+    /// ## Why
+    /// It is another name of the directories in which all data are (`/Users`, `/private`, `/Applications`): what a rule denies
+    /// there would be open here.
+    ///
+    /// ## Example
+    /// ```policy,macos
+    /// srt 1
+    /// default read allow
+    /// ```
+    ///
+    /// ## Use instead
+    /// ```policy,macos
+    /// srt 1
+    /// use std/system
+    /// default read deny
+    /// allow read $WORKSPACE
+    /// ```
+    pub SECOND_ROOT = "second-root", Note;
+}
+
+/// What may differ between a policy and what macOS holds.
+pub static GAPS: &[Kind] = &[
+    Kind::stricter(&OTHER_SPELLINGS),
+    Kind::stricter(&PINNED_DIRECTORY),
+    Kind::stricter(&MOVED_NAMES),
+    Kind::stricter(&SECOND_ROOT),
+    Kind::stricter(&PROXY_ONLY),
+    Kind::looser(&MOVED_DIRECTORY),
+];
+
+/// The entry of a code in the table.
+pub(super) fn kind(code: &crate::diagnostic::Code) -> &'static Kind {
+    GAPS.iter().find(|kind| kind.code == code).expect("every gap that is declared is of a kind in the table")
+}

@@ -1,0 +1,137 @@
+//! What a rename could do to names that are denied, and what is withheld so that it cannot.
+//!
+//! The system asks about the two names of a rename, not about what lies below them. So (1) each directory that leads to
+//! something denied is pinned: it is neither made nor renamed nor removed; and (2) names that are denied at any depth of a
+//! writable place are denied in every other writable place. What neither holds is a looser gap.
+
+use super::spelling::folded;
+use crate::ir::{Policy, Rule, Subject};
+use crate::sets::glob::Piece;
+use crate::sets::path::{PathSet, Pattern, Segment, Start};
+use crate::source::Span;
+use crate::vocabulary::{Effect, Reach, Verb};
+use std::collections::BTreeSet;
+
+/// What renames make needed.
+#[derive(Debug, Default)]
+pub struct Moves {
+    /// Nodes to pin, each with the rule that needs it.
+    pub pins: Vec<(Pattern, Span)>,
+    /// Variables of which each directory above their place is pinned.
+    pub above: BTreeSet<std::sync::Arc<str>>,
+    /// What is denied elsewhere too: to which verb, and by which rule.
+    pub elsewhere: Vec<(Verb, Pattern, Span)>,
+    /// Rules that a rename can go round, with a path that shows it.
+    pub open: Vec<(Span, String)>,
+    /// The pins, as they are spelled.
+    pinned: BTreeSet<Pattern>,
+}
+
+impl Moves {
+    pub fn of(policy: &Policy) -> Self {
+        let mut moves = Self::default();
+        let writable: Vec<&Pattern> = rules(policy, &[Verb::Write])
+            .filter(|(rule, _)| rule.effect == Effect::Allow)
+            .flat_map(|(_, set)| &set.include)
+            .collect();
+        for (rule, set) in rules(policy, &[Verb::Read, Verb::Write]).filter(|(rule, _)| rule.effect != Effect::Allow) {
+            for pattern in &set.include {
+                let base = PathSet::from(base(pattern));
+                if writable.iter().any(|place| meets(&base, place)) {
+                    moves.pin(pattern, &writable, rule.span);
+                    moves.spread(pattern, rule, &writable, &base);
+                }
+            }
+        }
+        moves
+    }
+
+    fn pin(&mut self, pattern: &Pattern, writable: &[&Pattern], span: Span) {
+        let last = pattern.segments.len() + usize::from(pattern.reach == Reach::Below);
+        for length in 0..last {
+            let segments = &pattern.segments[..length];
+            match (segments.last(), &pattern.start) {
+                (None, Start::Variable(name)) => {
+                    self.above.insert(name.clone());
+                }
+                (None, _) => continue,
+                (Some(Segment::AnyDepth), _) => continue,
+                (Some(segment), _) if is_any(segment) && length < 2 => continue,
+                _ => {}
+            }
+            let pin = Pattern { start: pattern.start.clone(), segments: segments.to_vec(), reach: Reach::Exact };
+            let set = PathSet::from(pin.clone());
+            if writable.iter().any(|place| meets(&set, place)) && self.pinned.insert(pin.clone()) {
+                self.pins.push((folded(&pin), span));
+            }
+        }
+    }
+
+    /// Denies what a pattern denies at any depth in the other writable places, or notes that this cannot be done.
+    fn spread(&mut self, pattern: &Pattern, rule: &Rule, writable: &[&Pattern], base: &PathSet) {
+        let depth = |segment: &Segment| *segment == Segment::AnyDepth;
+        let first_any = pattern.segments.first().filter(|segment| is_any(segment)).map(|_| 0);
+        let Some(last) = pattern.segments.iter().rposition(depth).or(first_any) else { return };
+        let tail = &pattern.segments[last + 1..];
+        if tail.is_empty() {
+            return;
+        }
+        let own = PathSet::from(pattern.clone());
+        let several = pattern.segments.iter().filter(|segment| depth(segment)).count() > 1;
+        let mut places: Vec<Pattern> = Vec::new();
+        for place in writable {
+            let place = Pattern::literal(&place.literal_prefix(), Reach::Tree);
+            // Device nodes hold nothing.
+            let device = place.literal_at(0) == Some(b"dev") && place.start == Start::Root;
+            if !device && !places.contains(&place) {
+                places.push(place);
+            }
+        }
+        let mut open = false;
+        for place in places {
+            let inside = PathSet::from(place.clone()).is_inside(base);
+            if inside && !several {
+                continue;
+            }
+            if inside || meets(base, &place) {
+                // Denying it in the whole of this place would take away what the policy allows there.
+                open = true;
+                continue;
+            }
+            let mut segments = place.segments.clone();
+            segments.push(Segment::AnyDepth);
+            segments.extend(tail.iter().cloned());
+            let spread = Pattern { start: place.start.clone(), segments, reach: pattern.reach };
+            if !PathSet::from(spread.clone()).is_inside(&own) {
+                self.pin(&spread, writable, rule.span);
+                self.elsewhere.push((rule.verb, folded(&spread), rule.span));
+            }
+        }
+        if open {
+            let witness = own.shortest().map(|path| path.to_string()).unwrap_or_default();
+            self.open.push((rule.span, witness));
+        }
+    }
+}
+
+/// The tree that all of a pattern lies in, up to where it may branch.
+fn base(pattern: &Pattern) -> Pattern {
+    let segments = pattern.segments.iter().take_while(|segment| **segment != Segment::AnyDepth && !is_any(segment));
+    Pattern { start: pattern.start.clone(), segments: segments.cloned().collect(), reach: Reach::Tree }
+}
+
+/// `*`
+fn is_any(segment: &Segment) -> bool {
+    matches!(segment, Segment::Glob(glob) if matches!(glob.0[..], [Piece::AnyRun]))
+}
+
+fn meets(set: &PathSet, place: &Pattern) -> bool {
+    set.overlap(&PathSet::from(place.clone())).is_some()
+}
+
+fn rules<'p>(policy: &'p Policy, verbs: &'p [Verb]) -> impl Iterator<Item = (&'p Rule, &'p PathSet)> {
+    policy.rules.iter().filter(|rule| verbs.contains(&rule.verb)).filter_map(|rule| match &rule.subject {
+        Subject::Paths(set) => Some((rule, set)),
+        _ => None,
+    })
+}
