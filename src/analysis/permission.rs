@@ -145,9 +145,9 @@ pub fn excess<'p>(
     Answer::of(search(more, less, within, outside, budget))
 }
 
-fn search<'p>(
-    own: &Prepared<'p>,
-    other: Option<&Prepared<'p>>,
+fn search<'q, 'p>(
+    own: &'q Prepared<'p>,
+    other: Option<&'q Prepared<'p>>,
     within: Option<&'p Subject>,
     outside: &[&'p Subject],
     budget: &mut Budget,
@@ -186,6 +186,22 @@ fn search<'p>(
         Some(within) => own.grants.meeting(within).into_iter().map(|grant| own.grants.set(grant)).collect(),
         None => (0..own.grants.len()).map(|grant| own.grants.set(grant)).collect(),
     };
+    // What is refused as a whole need not be looked for in each grant.
+    let is_open = |set: &Compiled<'p>, more: Option<Refusal<'_, 'p>>, budget: &mut Budget| {
+        let mut refusals = vec![own.not_refused()];
+        refusals.extend((!outside.is_empty()).then(|| all_of(&outside)));
+        refusals.extend(more);
+        Ok::<_, Exhausted>(many::shortest(&space, &[set], &refusals, None, budget)?.is_some())
+    };
+    if let Some(within) = within.as_ref().filter(|_| !everything)
+        && !is_open(within, None, budget)?
+    {
+        return Ok(None);
+    }
+    let lifted = |other: &'q Prepared<'p>, refusal: usize| {
+        Refusal::All(other.lifted_by[refusal].iter().map(|set| other.lifting.set(*set)).collect())
+    };
+    let mut open: Vec<Option<bool>> = vec![None; other.map_or(0, |other| other.refusals.len())];
     for grant in grants {
         let mut required = vec![grant];
         required.extend(within.as_ref().filter(|_| !everything));
@@ -196,14 +212,21 @@ fn search<'p>(
         if !other.permission.everything {
             look(&required, Some(other.not_granted()), budget)?;
         }
-        let mut meeting = other.refusals.meeting(grant);
-        // A refusal that both have, with the same that lifts it, makes no difference.
-        meeting.retain(|refusal| !own.known.contains(&other.permission.refusals[*refusal]));
-        for refusal in meeting {
-            let lifted = other.lifted_by[refusal].iter().map(|set| other.lifting.set(*set)).collect();
-            let mut required = required.clone();
-            required.push(other.refusals.set(refusal));
-            look(&required, Some(Refusal::All(lifted)), budget)?;
+        for refusal in other.refusals.meeting(grant) {
+            // A refusal that both have, with the same that lifts it, makes no difference.
+            if own.known.contains(&other.permission.refusals[refusal]) {
+                continue;
+            }
+            let set = other.refusals.set(refusal);
+            let known = match open[refusal] {
+                Some(known) => known,
+                None => *open[refusal].insert(is_open(set, Some(lifted(other, refusal)), budget)?),
+            };
+            if known {
+                let mut required = required.clone();
+                required.push(set);
+                look(&required, Some(lifted(other, refusal)), budget)?;
+            }
         }
     }
     Ok(best)

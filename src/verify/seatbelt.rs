@@ -125,10 +125,14 @@ fn said(
 fn pins(policy: &Policy, permitted: &Permission, said: &Read) -> Result<(), Fault> {
     let (permitted, profile) = (Prepared::new(permitted), Prepared::new(&said.permission));
     let denies = |verb| matches!(verb, Verb::Read | Verb::Write);
+    let mut seen = BTreeSet::new();
     for rule in policy.rules.iter().filter(|rule| rule.effect != Effect::Allow && denies(rule.verb)) {
         let Subject::Paths(set) = &rule.subject else { continue };
         for path in set.include.iter().filter_map(Pattern::as_literal) {
             for above in path.ancestors().take(path.segments.len()) {
+                if !seen.insert(above.clone()) {
+                    continue;
+                }
                 let node = Subject::Paths(PathSet::from(Pattern::literal(&above, Reach::Exact)));
                 let asked = |prepared: &Prepared<'_>| {
                     permission::excess(prepared, None, Some(&node), &[], &mut Budget::new(super::STEPS)) != Answer::None
