@@ -68,7 +68,7 @@ impl Gate {
     pub fn could_resolve(&self, name: &Name) -> Result<(), Box<Refused>> {
         let Err(refused) = self.could_pass(name, 443) else { return Ok(()) };
         // Between these ports, no answer differs.
-        let edges = self.names.policy.rules.iter().filter_map(|rule| match &rule.subject {
+        let edges = self.names.policy.policy().rules.iter().filter_map(|rule| match &rule.subject {
             Subject::Peers(PeerSet { endpoint: Endpoint::Hosts(hosts), ports, .. }) if hosts.contains(name) => {
                 Some(ports)
             }
