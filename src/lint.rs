@@ -92,7 +92,7 @@ pub fn run(policy: &Policy, wanted: Wanted) -> Vec<Diagnostic> {
     let short = condensed(&[policy]).and_then(|mut short| short.pop());
     let study = Study::new(short.as_ref().unwrap_or(policy));
     let mut said = proofs_of(&study);
-    let mut found = by_rule(policy, wanted);
+    let mut found = by_rule(policy, &study, wanted);
     if !wanted.errors_alone {
         found.extend(precedence(&study));
     }
@@ -102,8 +102,10 @@ pub fn run(policy: &Policy, wanted: Wanted) -> Vec<Diagnostic> {
 
 /// What is found for a system that the policy is not bound on: how its rules stand to each other is said for one system.
 pub fn elsewhere(policy: &Policy, wanted: Wanted) -> Vec<Diagnostic> {
-    let mut said = proofs(policy);
-    said.extend(once_each(by_rule(policy, wanted)));
+    let short = condensed(&[policy]).and_then(|mut short| short.pop());
+    let study = Study::new(short.as_ref().unwrap_or(policy));
+    let mut said = proofs_of(&study);
+    said.extend(once_each(by_rule(policy, &study, wanted)));
     said
 }
 
@@ -114,18 +116,21 @@ pub fn placements(policy: &Policy) -> Vec<Diagnostic> {
 }
 
 /// What is found in rules each by itself.
-fn by_rule(policy: &Policy, wanted: Wanted) -> Vec<Diagnostic> {
-    let mut found = control_socket::check(policy);
+fn by_rule(policy: &Policy, study: &Study<'_>, wanted: Wanted) -> Vec<Diagnostic> {
+    let granted = granted::Granted::new(study);
+    let mut found = control_socket::check(&granted);
     found.extend(metadata_address::check(policy));
     found.extend(policy_writable::check(policy));
-    let lists = shell_config::Lists::new(policy, wanted.shell_config);
-    found.extend(start_up_file::check(policy, &lists, wanted.errors_alone));
-    found.extend(writable_path::check(policy, &lists, wanted.errors_alone));
+    let lists = shell_config::Lists::new(&granted, wanted.shell_config);
+    found.extend(start_up_file::check(&granted, &lists, wanted.errors_alone));
+    found.extend(writable_path::check(&granted, &lists, wanted.errors_alone));
     if wanted.errors_alone {
+        found.extend(granted.unknown());
         return found;
     }
     found.extend(broad_grant::check(policy));
-    found.extend(write_and_run::check(policy));
+    found.extend(write_and_run::check(&granted));
+    found.extend(granted.unknown());
     found.extend(mixed_script::check(policy));
     found.extend(name_collision::check(policy));
     found.extend(symlink::check(policy));

@@ -198,6 +198,52 @@ pub(super) fn permitted_by(study: &Study<'_>, allow: RuleId, budget: &mut Budget
     Ok(best.found.and_then(|member| access(verb, member)))
 }
 
+/// A shortest access of some places that an allow over paths permits, and would permit were it the only allow of its verb.
+/// Where each of some more verbs is to be permitted too, a shortest one for the first reasons for which all are.
+pub(super) fn permitted_alone<'p, 'long: 'p>(
+    study: &Study<'long>,
+    allow: RuleId,
+    places: &'p Subject,
+    also: &[Verb],
+    budget: &mut Budget,
+) -> Result<Option<Access>, Exhausted> {
+    let (policy, verb, view) = (study.policy, study.policy.rule(allow).verb, study.whole());
+    let Some((kind, within)) = compiled(places) else { return Ok(None) };
+    let alone = |id: RuleId| id == allow || policy.rule(id).effect != Effect::Allow;
+    let all = |_: RuleId| true;
+    let own = Rules::new(&view, verb, &all);
+    let own = Rules { own: Scope { layer: own.own.layer, live: &alone }, ..own };
+    let Some(place) = own.own.layer.place_of(allow) else { return Ok(None) };
+    let set = own.own.layer.allow.set(place);
+    let others: Vec<Rules<'_, 'p>> = also.iter().map(|verb| Rules::new(&view, *verb, &all)).collect();
+    // One reason for each of the other verbs, in every combination.
+    let mut choices: Vec<Vec<Reason>> = vec![Vec::new()];
+    for rules in &others {
+        let reasons = rules.reasons(set);
+        let with = |choice: &Vec<Reason>| {
+            let choice = choice.clone();
+            reasons.iter().map(move |reason| [&choice[..], &[*reason]].concat()).collect::<Vec<_>>()
+        };
+        choices = choices.iter().flat_map(with).collect();
+    }
+    let asked = Space { kind, variables: variables(places, kind), absent: Vec::new() };
+    let mut best = Best::new(study.space(kind).and(asked));
+    for choice in choices {
+        let Part { mut required, mut refusals } = own.permitted(Reason { own: Some(place), read: None });
+        required.push(&within);
+        for (rules, reason) in others.iter().zip(choice) {
+            let part = rules.permitted(reason);
+            required.extend(part.required);
+            refusals.extend(part.refusals);
+        }
+        best.look(&required, &refusals, budget)?;
+        if best.found.is_some() {
+            break;
+        }
+    }
+    Ok(best.found.and_then(|member| access(verb, member)))
+}
+
 /// A shortest access that an allow and a deny both match, and that nothing opens.
 pub(super) fn overlap<'p>(
     study: &Study<'p>,

@@ -44,6 +44,18 @@ impl Study<'_> {
         objects::member(self, allow)
     }
 
+    /// A shortest access of some places that an allow over paths permits by itself: were it the only allow of its verb, it
+    /// would be permitted as well. Where each of `also`, verbs over paths, is to be permitted too, one of a few shortest.
+    pub fn permitted_alone(
+        &self,
+        allow: RuleId,
+        places: &Subject,
+        also: &[Verb],
+        budget: &mut Budget,
+    ) -> Answer<Access> {
+        Answer::of(objects::permitted_alone(self, allow, places, also, budget))
+    }
+
     fn object_worth(&self, allow: RuleId, budget: &mut Budget) -> Result<Worth, Exhausted> {
         let Some(access) = objects::permitted_by(self, allow, budget)? else { return Ok(Worth::Dead) };
         // What may be read decides about writing and running as well.

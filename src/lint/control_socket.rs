@@ -2,10 +2,10 @@
 //!
 //! One closed table, each line with where it is laid down. A socket by another name is not recognised.
 
-use super::{granted, place};
+use super::granted::{Granted, allows};
+use super::place;
 use crate::codes;
 use crate::diagnostic::Diagnostic;
-use crate::ir::Policy;
 use crate::vocabulary::Verb;
 
 codes! {
@@ -220,12 +220,13 @@ const KINDS: &[Kind] = &[
 ];
 
 /// One finding for each rule that reaches such a socket.
-pub fn check(policy: &Policy) -> Vec<Diagnostic> {
+pub(super) fn check(granted: &Granted<'_, '_>) -> Vec<Diagnostic> {
+    let policy = granted.policy();
     let mut found = Vec::new();
-    for (id, rule) in granted::allows(policy, Verb::Socket) {
+    for (id, rule) in allows(policy, Verb::Socket) {
         let reached = KINDS.iter().filter_map(|kind| {
             let places = place::trees(kind.places.iter().copied(), policy);
-            Some((kind, granted::path(policy, id, &places, &[])?))
+            Some((kind, granted.path(id, &places, &[])?))
         });
         let mut reached = reached.collect::<Vec<_>>().into_iter();
         let Some((kind, path)) = reached.next() else { continue };
@@ -247,13 +248,13 @@ pub fn check(policy: &Policy) -> Vec<Diagnostic> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lint::tests::{bound, lines, symbolic, symbolic_on};
+    use crate::lint::tests::{asked, bound, lines, symbolic, symbolic_on};
     use crate::vocabulary::System;
 
     fn said(rules: &str) -> String {
         let text = format!("srt 1\ndefault read deny\n{rules}\n");
         let policy = symbolic(&text);
-        lines(&policy, &text, &check(&policy))
+        lines(&policy, &text, &asked(&policy, check))
     }
 
     #[test]
@@ -263,7 +264,7 @@ mod tests {
             for place in kind.places {
                 let text = format!("srt 1\ndefault read deny\nallow socket {place}\n");
                 let policy = symbolic_on(System::Linux, &text);
-                let found = check(&policy);
+                let found = asked(&policy, check);
                 assert_eq!(found.len(), 1, "{place}");
                 assert!(found[0].message.contains(kind.who), "{place}: {}", found[0].message);
                 lines(&policy, &text, &found);
@@ -288,6 +289,6 @@ mod tests {
     fn it_is_found_on_a_machine_too() {
         let text = "srt 1\ndefault read deny\nallow socket ~/.gnupg/S.gpg-agent\n";
         let policy = bound(text);
-        assert!(lines(&policy, text, &check(&policy)).contains("(socket /home/user/.gnupg/S.gpg-agent)"));
+        assert!(lines(&policy, text, &asked(&policy, check)).contains("(socket /home/user/.gnupg/S.gpg-agent)"));
     }
 }

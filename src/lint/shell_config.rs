@@ -31,18 +31,19 @@ pub(super) struct Listed {
     pub on_path: bool,
 }
 
-pub(super) struct Lists<'p> {
+pub(super) struct Lists<'a, 'p> {
     policy: &'p Policy,
     rules: fn(System) -> Vec<Rule>,
     listed: OnceCell<Vec<Listed>>,
     denied: OnceCell<HashMap<&'p PathSet, RuleId>>,
-    granted: Granted<'p>,
+    granted: &'a Granted<'a, 'p>,
 }
 
-impl<'p> Lists<'p> {
+impl<'a, 'p> Lists<'a, 'p> {
     /// `rules` are those of the module.
-    pub fn new(policy: &'p Policy, rules: fn(System) -> Vec<Rule>) -> Self {
-        Self { policy, rules, listed: OnceCell::new(), denied: OnceCell::new(), granted: Granted::new(policy) }
+    pub fn new(granted: &'a Granted<'a, 'p>, rules: fn(System) -> Vec<Rule>) -> Self {
+        let policy = granted.policy();
+        Self { policy, rules, listed: OnceCell::new(), denied: OnceCell::new(), granted }
     }
 
     pub fn all(&self) -> &[Listed] {
@@ -126,20 +127,22 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::lint::tests::{bound, module, symbolic_on};
+    use crate::lint::tests::{asked, bound, module, symbolic_on};
 
     #[test]
     fn what_is_listed_is_near() {
         for system in System::ALL {
             let policy = symbolic_on(*system, "srt 1\ndefault read deny\n");
-            let lists = Lists::new(&policy, module);
-            assert!(lists.all().len() > 300, "{}", lists.all().len());
-            let outside = lists.all().iter().filter(|listed| !listed.in_workspace);
-            for pattern in outside.flat_map(|listed| &listed.set.include) {
-                assert!(is_near(&policy, pattern), "{pattern}");
-            }
-            assert!(lists.all().iter().filter(|listed| listed.on_path).count() > 20);
-            assert!(lists.all().iter().all(|listed| !listed.why.is_empty()));
+            asked(&policy, |granted| {
+                let lists = Lists::new(granted, module);
+                assert!(lists.all().len() > 300, "{}", lists.all().len());
+                let outside = lists.all().iter().filter(|listed| !listed.in_workspace);
+                for pattern in outside.flat_map(|listed| &listed.set.include) {
+                    assert!(is_near(&policy, pattern), "{pattern}");
+                }
+                assert!(lists.all().iter().filter(|listed| listed.on_path).count() > 20);
+                assert!(lists.all().iter().all(|listed| !listed.why.is_empty()));
+            });
         }
     }
 

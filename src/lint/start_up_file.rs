@@ -3,8 +3,9 @@
 //!
 //! Which files those are `std/shell-config` says. Directories of programs are `writable-path`'s.
 
+use super::granted::{Granted, allows};
+use super::place;
 use super::shell_config::{Lists, is_near};
-use super::{granted, place};
 use crate::codes;
 use crate::diagnostic::{Diagnostic, Level};
 use crate::ir::{Policy, Rule, Subject};
@@ -52,16 +53,20 @@ codes! {
 }
 
 /// One finding for each rule that makes such a file writable, the gravest it has.
-pub fn check(policy: &Policy, lists: &Lists<'_>, errors_alone: bool) -> Vec<Diagnostic> {
+pub(super) fn check(granted: &Granted<'_, '_>, lists: &Lists<'_, '_>, errors_alone: bool) -> Vec<Diagnostic> {
+    let policy = granted.policy();
     let mut found = Vec::new();
-    for (id, rule) in granted::allows(policy, Verb::Write) {
+    for (id, rule) in allows(policy, Verb::Write) {
         let outside = near(policy, rule).then(|| lists.written(id, |listed| !listed.on_path && !listed.in_workspace));
-        let inside = || if errors_alone { None } else { lists.written(id, |listed| listed.in_workspace) };
+        let inside = || {
+            let local = || granted.lightly(|| lists.written(id, |listed| listed.in_workspace));
+            if errors_alone { None } else { local() }
+        };
         let hooks = |local: bool| {
             let place = policy.facts.hooks.as_ref().filter(|_| !local || !errors_alone)?;
             let own = place.is_inside(&place::variable("WORKSPACE", policy)) == local;
             let tree = Pattern::literal(place, Reach::Tree);
-            own.then(|| granted::path(policy, id, &tree.into(), &[])).flatten()
+            own.then(|| granted.path(id, &tree.into(), &[])).flatten()
         };
         let outside = outside.flatten();
         let hook = |local: bool| hooks(local).map(|path| hook(rule, &path, local));
@@ -72,7 +77,7 @@ pub fn check(policy: &Policy, lists: &Lists<'_>, errors_alone: bool) -> Vec<Diag
             continue;
         }
         let Some((listed, path)) = outside.or_else(inside) else {
-            found.extend(hook(true));
+            found.extend(granted.lightly(|| hook(true)));
             continue;
         };
         let message = format!("{}, and this rule lets the command write there", listed.why);
@@ -109,11 +114,11 @@ pub(super) fn near(policy: &Policy, rule: &Rule) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lint::tests::{bound, bound_on, lines, module, symbolic, symbolic_on};
+    use crate::lint::tests::{asked, bound, bound_on, lines, module, symbolic, symbolic_on};
     use crate::vocabulary::System;
 
     fn said_by(policy: &Policy, text: &str) -> String {
-        lines(policy, text, &check(policy, &Lists::new(policy, module), false))
+        lines(policy, text, &asked(policy, |granted| check(granted, &Lists::new(granted, module), false)))
     }
 
     #[test]
@@ -183,10 +188,10 @@ mod tests {
     fn what_runs_a_command_asks_for_the_errors_alone() {
         let text = "srt 1\ndefault read deny\nallow read, write [$WORKSPACE, ~/.bashrc]\n";
         let policy = bound(text);
-        assert_eq!(check(&policy, &Lists::new(&policy, module), true).len(), 1);
+        assert_eq!(asked(&policy, |granted| check(granted, &Lists::new(granted, module), true)).len(), 1);
         let unread = |_| panic!("the lists were read for nothing");
         let text = "srt 1\ndefault read deny\nallow read, write [$WORKSPACE, ~/src]\n";
         let policy = bound(text);
-        assert!(check(&policy, &Lists::new(&policy, unread), true).is_empty());
+        assert!(asked(&policy, |granted| check(granted, &Lists::new(granted, unread), true)).is_empty());
     }
 }

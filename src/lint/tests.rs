@@ -1,7 +1,8 @@
 #![allow(clippy::unwrap_used)]
 //! What the lints' own tests share: a policy from its text, and what a lint says of it.
 
-use super::granted;
+use super::granted::{self, Granted};
+use crate::analysis::Study;
 use crate::bind::{bind, observe};
 use crate::diagnostic::{Diagnostic, Style, any_error, render};
 use crate::host::nominal;
@@ -44,6 +45,12 @@ pub(crate) fn bound_on(listing: &str, text: &str) -> Policy {
 /// A policy on the nominal machine.
 pub(crate) fn bound(text: &str) -> Policy {
     bound_on("", text)
+}
+
+/// What is answered of what a policy grants.
+pub(crate) fn asked<R>(policy: &Policy, ask: impl FnOnce(&Granted<'_, '_>) -> R) -> R {
+    let study = Study::new(policy);
+    ask(&Granted::new(&study))
 }
 
 /// The rules of `std/shell-config`.
@@ -141,7 +148,8 @@ allow read /var/run/x
         let (policy, _) = resolve(&[given], &mut sources, &Texts(&[]), &options);
         let wanted = super::Wanted { errors_alone: false, shell_config: module };
         let _ = writeln!(shown, "on {system}\n");
-        for diagnostic in super::by_rule(&policy.unwrap(), wanted) {
+        let policy = policy.unwrap();
+        for diagnostic in super::by_rule(&policy, &Study::new(&policy), wanted) {
             let _ = writeln!(shown, "{}", render(&diagnostic, &sources, Style { colour: false, width: 100 }));
         }
     }

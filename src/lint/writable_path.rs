@@ -2,11 +2,12 @@
 //!
 //! Those that are usual are known by name; on a machine, those of its own `PATH` too.
 
+use super::granted::{Granted, allows};
 use super::shell_config::Lists;
-use super::{granted, place, start_up_file};
+use super::{place, start_up_file};
 use crate::codes;
 use crate::diagnostic::{Diagnostic, Level};
-use crate::ir::{Policy, RuleId, Subject};
+use crate::ir::{RuleId, Subject};
 use crate::sets::glob::{Glob, Piece};
 use crate::sets::path::{AbsPath, Pattern, Segment, Start};
 use crate::vocabulary::{Reach, Verb};
@@ -64,10 +65,11 @@ const MACHINE: &[&str] = &[
 const TOPS: &[&str] = &["bin", "sbin", "usr", "opt", "home", "snap", "nix", "run"];
 
 /// One finding for each rule that makes such a directory writable, the gravest it has.
-pub fn check(policy: &Policy, lists: &Lists<'_>, errors_alone: bool) -> Vec<Diagnostic> {
+pub(super) fn check(granted: &Granted<'_, '_>, lists: &Lists<'_, '_>, errors_alone: bool) -> Vec<Diagnostic> {
+    let policy = granted.policy();
     let mut found = Vec::new();
     let (workspace, own) = (place::variable("WORKSPACE", policy), place::variable("TMP", policy));
-    for (id, rule) in granted::allows(policy, Verb::Write) {
+    for (id, rule) in allows(policy, Verb::Write) {
         let listed = || {
             let near = start_up_file::near(policy, rule);
             near.then(|| lists.written(id, |listed| listed.on_path).map(|(_, path)| path)).flatten()
@@ -75,13 +77,13 @@ pub fn check(policy: &Policy, lists: &Lists<'_>, errors_alone: bool) -> Vec<Diag
         let local = |place: &AbsPath| place.is_inside(&workspace);
         let searched = |inside: bool| {
             let places = policy.facts.search_path.iter().filter(|place| !place.is_inside(&own));
-            in_one_of(policy, id, places.filter(|place| local(place) == inside).map(programs))
+            in_one_of(granted, id, places.filter(|place| local(place) == inside).map(programs))
         };
-        let outside = in_machine(policy, id).or_else(listed).or_else(|| searched(false));
+        let outside = in_machine(granted, id).or_else(listed).or_else(|| searched(false));
         let (path, level) = match outside {
             Some(path) => (path, Level::Error),
             None if errors_alone => continue,
-            None => match searched(true) {
+            None => match granted.lightly(|| searched(true)) {
                 Some(path) => (path, Level::Warning),
                 None => continue,
             },
@@ -95,7 +97,8 @@ pub fn check(policy: &Policy, lists: &Lists<'_>, errors_alone: bool) -> Vec<Diag
     found
 }
 
-fn in_machine(policy: &Policy, id: RuleId) -> Option<AbsPath> {
+fn in_machine(granted: &Granted<'_, '_>, id: RuleId) -> Option<AbsPath> {
+    let policy = granted.policy();
     let Subject::Paths(set) = &policy.rule(id).subject else { return None };
     // Those in a home are listed.
     let home = place::variable("HOME", policy);
@@ -107,11 +110,11 @@ fn in_machine(policy: &Policy, id: RuleId) -> Option<AbsPath> {
     if !set.include.iter().any(near) {
         return None;
     }
-    in_one_of(policy, id, MACHINE.iter().map(|place| programs(&place::tree(place, policy).literal_prefix())))
+    in_one_of(granted, id, MACHINE.iter().map(|place| programs(&place::tree(place, policy).literal_prefix())))
 }
 
-fn in_one_of(policy: &Policy, id: RuleId, mut places: impl Iterator<Item = Pattern>) -> Option<AbsPath> {
-    places.find_map(|place| granted::path(policy, id, &place.into(), &[]))
+fn in_one_of(granted: &Granted<'_, '_>, id: RuleId, mut places: impl Iterator<Item = Pattern>) -> Option<AbsPath> {
+    places.find_map(|place| granted.path(id, &place.into(), &[]))
 }
 
 /// What a shell finds in a directory: names in it, nothing below them.
@@ -126,10 +129,11 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::lint::tests::{bound, lines, module, symbolic};
+    use crate::ir::Policy;
+    use crate::lint::tests::{asked, bound, lines, module, symbolic};
 
     fn said_by(policy: &Policy, text: &str) -> String {
-        lines(policy, text, &check(policy, &Lists::new(policy, module), false))
+        lines(policy, text, &asked(policy, |granted| check(granted, &Lists::new(granted, module), false)))
     }
 
     #[test]
@@ -175,6 +179,6 @@ mod tests {
             said.contains("warning $WORKSPACE: ") && said.contains("(write /home/user/workspace/.venv/bin/"),
             "{said}"
         );
-        assert_eq!(check(&policy, &Lists::new(&policy, module), true).len(), 1);
+        assert_eq!(asked(&policy, |granted| check(granted, &Lists::new(granted, module), true)).len(), 1);
     }
 }

@@ -2,10 +2,11 @@
 //!
 //! In the workspace that is the point of most runs, and `$TMP` is gone afterwards: neither is looked at.
 
-use super::{granted, place};
+use super::granted::{Granted, allows};
+use super::place;
 use crate::codes;
 use crate::diagnostic::{Diagnostic, Label};
-use crate::ir::{Access, Policy, Rule, Subject, decide};
+use crate::ir::{Access, Policy, Rule, decide};
 use crate::sets::path::{AbsPath, PathSet};
 use crate::source::Span;
 use crate::vocabulary::{Effect, Verb};
@@ -41,26 +42,16 @@ codes! {
 }
 
 /// One finding for each rule that makes such a place writable.
-pub fn check(policy: &Policy) -> Vec<Diagnostic> {
+pub(super) fn check(granted: &Granted<'_, '_>) -> Vec<Diagnostic> {
+    let policy = granted.policy();
     let everywhere = place::tree("/", policy);
     // Nodes in `/dev` and `/proc` are the kernel's: what is written there is not kept.
     let own = ["$WORKSPACE", "$TMP", "$GIT_COMMON_DIR", "/dev", "/proc"].map(|name| place::tree(name, policy));
     let outside = PathSet { include: vec![everywhere], exclude: own.to_vec() };
-    let opened = policy.rules_of(Verb::Exec).filter(|(_, rule)| rule.effect == Effect::Allow);
-    let opened = opened.filter_map(|(_, rule)| match &rule.subject {
-        Subject::Paths(set) => {
-            Some(PathSet { include: set.include.clone(), exclude: [&set.exclude[..], &own].concat() })
-        }
-        _ => None,
-    });
-    let opened: Vec<PathSet> = opened.collect();
-    let rules = granted::allows(policy, Verb::Write);
-    let granted = granted::Granted::new(policy);
+    let rules = allows(policy, Verb::Write);
     rules
         .filter_map(|(id, rule)| {
-            let found = |places: &PathSet| granted.path(id, places, &[Verb::Exec]);
-            // Where running is denied, a narrower rule may have opened it again.
-            let path = found(&outside).or_else(|| opened.iter().find_map(found))?;
+            let path = granted.lightly(|| granted.path(id, &outside, &[Verb::Exec]))?;
             let message = "what the command writes here it may run, and so may whoever finds it afterwards";
             let (run, text) = run_by(policy, &path);
             let own = if run == rule.span { "written and run by this" } else { "written by this" };
@@ -86,7 +77,7 @@ fn run_by(policy: &Policy, path: &AbsPath) -> (Span, &'static str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lint::tests::{bound, lines, symbolic};
+    use crate::lint::tests::{asked, bound, lines, symbolic};
 
     #[test]
     fn what_is_written_is_not_run() {
@@ -103,7 +94,7 @@ mod tests {
         ] {
             let text = format!("srt 1\ndefault read deny\n{rules}\n");
             for policy in [symbolic(&text), bound(&text)] {
-                let said = lines(&policy, &text, &check(&policy));
+                let said = lines(&policy, &text, &asked(&policy, check));
                 assert_eq!(!said.is_empty(), expected, "{rules}: {said}");
             }
         }

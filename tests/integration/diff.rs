@@ -111,6 +111,35 @@ fn a_ceiling_is_proved_over_every_verb_and_limit() {
     assert_eq!(check(&["../claims.policy"]).code, 1);
 }
 
+/// What exceeds a ceiling is shown where it is permitted, and where the ceiling does not permit it.
+#[test]
+fn a_ceiling_from_the_command_line_is_shown_by_its_own_lines() {
+    let scene = scene()
+        .file("ceiling.policy", "srt 1\ndefault read deny\nallow read $WORKSPACE\nforbid read $WORKSPACE/keys\nlimit processes 8\n")
+        .file("given.policy", "srt 1\ndefault read deny\nallow read $WORKSPACE\nallow write $WORKSPACE/keys\nlimit processes 9\n");
+    let arguments = ["check", "--format", "json", "--within", "../ceiling.policy", "../given.policy"];
+    let ended = output(&mut scene.srt(arguments));
+    let files: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    let said = files[0]["diagnostics"].as_array().unwrap().iter().filter(|said| said["code"] == "within");
+    let place = |label: &serde_json::Value| format!("{}:{}", label["file"].as_str().unwrap(), label["line"]);
+    let places = |said: &serde_json::Value| {
+        let labels = said["labels"].as_array().unwrap();
+        labels.iter().take(2).map(place).collect::<Vec<_>>().join(" ")
+    };
+    let mut found: Vec<String> = said.map(places).collect();
+    found.sort();
+    found.dedup();
+    assert_eq!(
+        found,
+        [
+            "../given.policy:3 ../ceiling.policy:4",
+            "../given.policy:4 ../ceiling.policy:2",
+            "../given.policy:5 ../ceiling.policy:5",
+        ],
+        "{ended:?}"
+    );
+}
+
 #[test]
 fn a_proof_that_is_given_up_has_a_status_of_its_own() {
     let any = "*/".repeat(14);
