@@ -74,9 +74,12 @@ pub fn check(policy: &Policy) -> Vec<Diagnostic> {
     policy.facts.hard_links.iter().filter_map(one).collect()
 }
 
+/// Something that is done with a path.
+type Act = fn(AbsPath) -> Access;
+
 /// What a rule denies of a path, and the verdict.
-fn denied(policy: &Policy, path: &AbsPath) -> Option<(fn(AbsPath) -> Access, Verdict)> {
-    let acts: [fn(AbsPath) -> Access; 2] = [Access::Read, Access::Write];
+fn denied(policy: &Policy, path: &AbsPath) -> Option<(Act, Verdict)> {
+    let acts: [Act; 2] = [Access::Read, Access::Write];
     acts.into_iter().find_map(|act| {
         let verdict = decide(policy, &act(path.clone()));
         let by_rule = verdict.decisive.first().is_some_and(|id| policy.rule(*id).effect != Effect::Allow);

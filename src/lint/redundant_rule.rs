@@ -58,16 +58,12 @@ pub(super) fn check(study: &Study<'_>, worths: &[(RuleId, Worth)]) -> Vec<Diagno
         } else {
             "take it out: the default permits it"
         };
-        match others.next().map(|other| policy.rule(other)) {
-            Some(other) => {
-                let text = format!("permitted by this as well{}", listed(other, access));
-                diagnostic = diagnostic.label(other.span, text);
-            }
-            None => {
-                let default = policy.default_of(access.words().0);
-                diagnostic.labels.extend(default.map(|span| Label { span, text: "permitted by this as well".into() }));
-            }
-        }
+        let (span, line) = match others.next().map(|other| policy.rule(other)) {
+            Some(other) => (Some(other.span), listed(other, access)),
+            None => (policy.default_of(access.words().0), String::new()),
+        };
+        let text = format!("permitted by this as well{line}");
+        diagnostic.labels.extend(span.map(|span| Label { span, text }));
         diagnostic.help(help).witness(access.to_string())
     };
     redundant.map(one).collect()

@@ -115,8 +115,14 @@ fn a_ceiling_is_proved_over_every_verb_and_limit() {
 #[test]
 fn a_ceiling_from_the_command_line_is_shown_by_its_own_lines() {
     let scene = scene()
-        .file("ceiling.policy", "srt 1\ndefault read deny\nallow read $WORKSPACE\nforbid read $WORKSPACE/keys\nlimit processes 8\n")
-        .file("given.policy", "srt 1\ndefault read deny\nallow read $WORKSPACE\nallow write $WORKSPACE/keys\nlimit processes 9\n");
+        .file(
+            "ceiling.policy",
+            "srt 1\ndefault read deny\nallow read $WORKSPACE\nforbid read $WORKSPACE/keys\nlimit processes 8\n",
+        )
+        .file(
+            "given.policy",
+            "srt 1\ndefault read deny\nallow read $WORKSPACE\nallow write $WORKSPACE/keys\nlimit processes 9\n",
+        );
     let arguments = ["check", "--format", "json", "--within", "../ceiling.policy", "../given.policy"];
     let ended = output(&mut scene.srt(arguments));
     let files: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
