@@ -7,6 +7,7 @@
 
 mod arguments;
 mod check;
+mod compile;
 mod completions;
 mod diff;
 mod doctor;
@@ -47,6 +48,7 @@ pub fn main() -> ExitCode {
         None => run::run(&arguments.run),
         Some(Verb::Run(run)) => run::run(&run),
         Some(Verb::Check(check)) => check::check(&check),
+        Some(Verb::Compile(compile)) => compile::compile(&compile),
         Some(Verb::Explain(explain)) => explain::explain(&explain),
         Some(Verb::Diff(diff)) => diff::diff(&diff),
         Some(Verb::Fmt(fmt)) => fmt::fmt(&fmt),

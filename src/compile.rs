@@ -2,8 +2,12 @@
 //!
 //! Adds nothing to what `lint` and `backend` say; reads and runs nothing.
 
+pub mod archive;
+pub mod artefact;
+
 use crate::backend::Target;
 use crate::backend::bubblewrap::{Needs, Plan, lower};
+use crate::backend::seatbelt;
 use crate::diagnostic::{Diagnostic, any_error};
 use crate::ir::{BoundPolicy, Origin, Policy, Rule};
 use crate::lint::{self, Wanted};
@@ -46,7 +50,12 @@ pub fn compile(policy: &BoundPolicy, needs: &Needs) -> Compiled {
 /// What is said of a policy for a system that it is not bound on, accepted things left out; and the comments that accept
 /// something there.
 pub fn elsewhere(policy: &Policy) -> (Vec<Diagnostic>, Vec<Span>) {
-    accepting(policy, lint::elsewhere(policy, Wanted { errors_alone: false, shell_config }))
+    let mut said = lint::elsewhere(policy, Wanted { errors_alone: false, shell_config });
+    if policy.system == System::Macos {
+        // What stops a compile there; the notes are for whoever compiles for it.
+        said.extend(seatbelt::stopping(policy));
+    }
+    accepting(policy, said)
 }
 
 /// What is said of the places that the variables of a policy may have, accepted things left out; and the comments that accept
@@ -56,7 +65,12 @@ pub fn placements(policy: &Policy) -> (Vec<Diagnostic>, Vec<Span>) {
 }
 
 fn accepting(policy: &Policy, said: Vec<Diagnostic>) -> (Vec<Diagnostic>, Vec<Span>) {
-    let (diagnostics, used) = lint::suppress(said, policy, lint::ESCAPES);
+    accepting_of(policy, said, Target::of(policy.system))
+}
+
+/// The same, of a target's gaps too.
+fn accepting_of(policy: &Policy, said: Vec<Diagnostic>, target: Target) -> (Vec<Diagnostic>, Vec<Span>) {
+    let (diagnostics, used) = lint::suppress(said, policy, &[&target.acceptable()[..], lint::ESCAPES].concat());
     let used = policy.suppressions.iter().zip(used).filter(|(_, used)| *used).map(|(suppression, _)| suppression.span);
     (diagnostics, used.collect())
 }

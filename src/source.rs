@@ -85,6 +85,11 @@ impl Sources {
         id
     }
 
+    /// All texts, in the order in which they were added.
+    pub fn all(&self) -> &[Source] {
+        &self.all
+    }
+
     /// The text that is shown under a name.
     pub fn named(&self, name: &str) -> Option<SourceId> {
         self.all.iter().position(|source| source.name == name).map(|at| SourceId(offset(at)))

@@ -5,6 +5,7 @@
 //! program, with a witness, after which nothing is written. Nothing here reads files.
 
 pub mod seatbelt;
+pub mod seccomp;
 
 use crate::analysis::permission::{self, Permission, Prepared};
 use crate::analysis::{Answer, Budget, Member};
@@ -29,6 +30,8 @@ pub enum Fault {
     Unknown { operation: Operation },
     #[error("the artefact cannot be read back: {0}")]
     Unread(String),
+    #[error("the filter answers {call} with {found:#x}, and not {expected:#x}")]
+    Filter { call: String, found: u32, expected: u32 },
     #[error("the artefact lacks {0}")]
     Lacks(String),
 }

@@ -15,5 +15,5 @@ mod spelling;
 
 pub use codes::{CODES, GAPS};
 pub use emit::emit;
-pub use lower::{Lowered, lower};
+pub use lower::{Lowered, lower, stopping};
 pub use plan::{Clauses, Granted, Parameter, Plan, Withheld};

@@ -53,6 +53,8 @@ pub enum Verb {
     Run(Run),
     /// Say what is wrong with policy files
     Check(Check),
+    /// Write down what enforces a policy on each system, proved to be the policy
+    Compile(Compile),
     /// Say what decides one access and why, what a line is for, or what a finding means
     Explain(Explain),
     /// Say what one policy permits that another does not
@@ -68,7 +70,7 @@ pub enum Verb {
 /// Which policy is meant, and on which values.
 #[derive(Debug, Args, Clone, Default)]
 pub struct PolicyChoice {
-    /// A policy file; several are a union, so each one can only permit more (their denies hold for all)
+    /// A policy file, or a compiled one (.srtc); several are a union, so each one can only permit more (their denies hold for all)
     #[arg(long = "policy", short = 'p', value_name = "FILE")]
     pub policies: Vec<PathBuf>,
     /// Give a variable of the policy its value
@@ -172,6 +174,75 @@ pub struct Check {
     pub defines: Vec<(String, String)>,
     #[command(flatten)]
     pub levels: Levels,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  srt compile --target macos agent.policy             the profile, printed
+  srt compile agent.policy -o compiled/               everything, for every system
+  srt compile --check agent.policy -o compiled/       in a pipeline
+  srt compile --host --emit bwrap-shell agent.policy  for this machine
+  srt compile agent.policy -o agent.srtc              then: srt run --policy agent.srtc
+
+Any system's texts are written on any system. Each macOS profile is read back
+and proved equal to the policy, but for the gaps that are printed, before it is
+written.
+
+Exit status: 0; 1 for findings of level error, or with --check if a file is not
+what the policy compiles to; 2 for a mistake on the command line, or a file that
+cannot be read or written.")]
+pub struct Compile {
+    /// Policy files, each compiled by itself
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// The system to compile for [default: all]
+    #[arg(long, value_enum)]
+    pub target: Option<TargetName>,
+    /// What to write [default: what is usual for the target]
+    #[arg(long, value_enum, value_delimiter = ',')]
+    pub emit: Vec<EmitName>,
+    /// Where to: a file, a directory, `-` for standard output, or a name that ends in .srtc for a compiled policy
+    #[arg(long, short, value_name = "PATH")]
+    pub output: Option<PathBuf>,
+    /// Write nothing; show how the files differ from what the policy compiles to
+    #[arg(long)]
+    pub check: bool,
+    /// Compile for this machine: its variables, links and files
+    #[arg(long)]
+    pub host: bool,
+    /// The directory that `$WORKSPACE` names, with --host [default: where you are]
+    #[arg(long, value_name = "DIR", requires = "host")]
+    pub workspace: Option<PathBuf>,
+    /// Give a variable of the policy its value
+    #[arg(long = "define", value_name = "NAME=VALUE", value_parser = define)]
+    pub defines: Vec<(String, String)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TargetName {
+    Linux,
+    Macos,
+    Windows,
+    All,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum EmitName {
+    /// macOS: the profile for sandbox-exec
+    Sbpl,
+    /// Linux, with --host: bubblewrap's arguments, one a line
+    Bwrap,
+    /// Linux, with --host: the same, each ended by NUL
+    BwrapNul,
+    /// Linux, with --host: the same, as a command for a shell
+    BwrapShell,
+    /// Linux: the filter of system calls, as bytes
+    Seccomp,
+    /// Linux: the filter of system calls, to be read
+    SeccompText,
+    /// The rules, as YAML
+    Ir,
 }
 
 /// What level a code has.

@@ -4,6 +4,7 @@ use super::arguments::PolicyChoice;
 use super::flags::FlagText;
 use super::{files, flags};
 use sandbox_runtime::bind::{bind, bind_grants};
+use sandbox_runtime::compile::archive;
 use sandbox_runtime::diagnostic::{Diagnostic, any_error};
 use sandbox_runtime::host::Host;
 use sandbox_runtime::host::real::Machine;
@@ -55,10 +56,49 @@ type Bind = fn(Policy, &dyn Host) -> (Option<BoundPolicy>, Vec<Diagnostic>);
 /// As [`bound`].
 pub fn bound_within(choice: &PolicyChoice, ceilings: Vec<FlagText>, bind: Bind) -> Result<Loaded<BoundPolicy>, String> {
     let directory = std::env::current_dir().map_err(|error| format!("cannot tell where this is: {error}"))?;
+    if choice.policies.iter().any(|path| is_archive(path)) {
+        let loaded = archived(choice, ceilings)?;
+        return Ok(bound_by(bind, loaded, &chosen_machine(choice, &directory)?));
+    }
     let mut sources = Sources::default();
     let mut given = given(choice, &directory, &mut sources)?;
     given.extend(ceilings.into_iter().map(|ceiling| sources.add(ceiling.name, ceiling.text)));
     bind_given(choice, &directory, &given, sources, bind)
+}
+
+fn is_archive(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == super::compile::ARCHIVE)
+}
+
+/// The rules of a compiled policy for this system.
+fn archived(choice: &PolicyChoice, ceilings: Vec<FlagText>) -> Result<Loaded<Policy>, String> {
+    let [path] = &choice.policies[..] else {
+        return Err("a compiled policy stands alone: compile the union instead".to_owned());
+    };
+    if flags::any(choice) {
+        return Err("a compiled policy takes no rules from flags: leave them out".to_owned());
+    }
+    let shown = path.display();
+    let text = files::read(path).map_err(|error| format!("cannot read the policy `{shown}`: {error}"))?;
+    if text.writable_by_others {
+        return Err(format!("refusing the policy `{shown}`: someone else may write it, or put another in its place"));
+    }
+    let (mut policy, mut sources) = archive::read(&text.text, this_system())
+        .map_err(|error| format!("cannot use the compiled policy `{shown}`: {error}"))?;
+    policy.files = vec![shown.to_string()];
+    let mut diagnostics = Vec::new();
+    if !ceilings.is_empty() {
+        let given: Vec<_> = ceilings.into_iter().map(|ceiling| sources.add(ceiling.name, ceiling.text)).collect();
+        let loaded = resolved(&given, sources, &choice.defines, this_system());
+        sources = loaded.sources;
+        diagnostics = loaded.diagnostics;
+        match loaded.policy {
+            Some(claims) => policy.withins.extend(claims.withins),
+            None if any_error(&diagnostics) => {}
+            None => return Err("cannot read what the policy must be within".to_owned()),
+        }
+    }
+    Ok(Loaded { sources, policy: Some(policy), diagnostics })
 }
 
 /// The same policy with one more rule, if that can be bound too; what is said of it is dropped.

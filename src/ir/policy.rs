@@ -18,7 +18,7 @@ use std::sync::Arc;
 pub struct RuleId(pub u32);
 
 /// A whole policy for one system: the union of all files given and used.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 pub struct Policy {
     pub system: System,
     pub rules: Vec<Rule>,
@@ -37,8 +37,10 @@ pub struct Policy {
     /// The files it was read from, by the names under which they were opened: policies and lists, no embedded module.
     pub files: Vec<String>,
     /// The machine; empty until bound.
+    #[serde(skip)]
     pub facts: Facts,
     /// Of long lists what is left out where the policy is studied; nothing in a policy that is decided by.
+    #[serde(skip)]
     pub absent: Option<Arc<Absent>>,
 }
 
@@ -229,7 +231,6 @@ pub struct Within {
     pub span: Span,
     /// The other policy, for the same system, bound where this one is; `None` where its file could not be used, which has
     /// been said.
-    #[serde(skip)]
     pub ceiling: Option<Box<Policy>>,
 }
 

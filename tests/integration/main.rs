@@ -6,6 +6,7 @@ mod analysis;
 mod architecture;
 mod book;
 mod cli;
+mod compile;
 mod diff;
 mod documents;
 mod faults_table;

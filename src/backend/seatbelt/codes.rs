@@ -29,7 +29,9 @@ codes! {
     /// srt 1
     /// use std/system
     /// default read deny
-    /// allow read $WORKSPACE/src
+    /// allow read $WORKSPACE
+    /// # lint: allow(other-spellings) that is what is wanted
+    /// deny  read $WORKSPACE/private
     /// ```
     pub OTHER_SPELLINGS = "other-spellings", Note;
 
@@ -46,18 +48,20 @@ codes! {
     /// ## Example
     /// ```policy,macos
     /// srt 1
-    /// use std/system
     /// default read deny
+    /// # lint: allow(start-up-file) what it leaves is reviewed before it is opened in an editor
     /// allow read, write $WORKSPACE
-    /// deny  write       $WORKSPACE/**/.git/hooks
+    /// deny  write $WORKSPACE/2024/01
     /// ```
     ///
     /// ## Use instead
     /// ```policy,macos
     /// srt 1
-    /// use std/system
     /// default read deny
-    /// allow read, write $WORKSPACE/src
+    /// # lint: allow(start-up-file) what it leaves is reviewed before it is opened in an editor
+    /// allow read, write $WORKSPACE
+    /// # lint: allow(pinned-directory) the directory is there
+    /// deny  write $WORKSPACE/2024/01
     /// ```
     pub PINNED_DIRECTORY = "pinned-directory", Note;
 
@@ -76,8 +80,10 @@ codes! {
     /// srt 1
     /// use std/system
     /// default read deny
+    /// # lint: allow(start-up-file) what it leaves is reviewed before it is opened in an editor
     /// allow read, write $WORKSPACE
-    /// deny  read        $WORKSPACE/**/.env
+    /// # lint: allow(pinned-directory) the workspace stays where it is
+    /// deny  read $WORKSPACE/**/007
     /// ```
     ///
     /// ## Use instead
@@ -85,8 +91,11 @@ codes! {
     /// srt 1
     /// use std/system
     /// default read deny
+    /// # lint: allow(start-up-file) what it leaves is reviewed before it is opened in an editor
     /// allow read, write $WORKSPACE
-    /// deny  read        **/.env
+    /// # lint: allow(pinned-directory) the workspace stays where it is
+    /// # lint: allow(moved-names) nothing of that name is made elsewhere
+    /// deny  read $WORKSPACE/**/007
     /// ```
     pub MOVED_NAMES = "moved-names", Note;
 
@@ -104,19 +113,21 @@ codes! {
     /// ## Example
     /// ```policy,macos
     /// srt 1
-    /// use std/system
     /// default read deny
+    /// # lint: allow(start-up-file) what it leaves is reviewed before it is opened in an editor
     /// allow read, write $WORKSPACE
-    /// deny  write       $WORKSPACE/locks/**/*.lock
+    /// # lint: allow(pinned-directory) the directory is there
+    /// deny  write $WORKSPACE/2024/**/01
     /// ```
     ///
     /// ## Use instead
     /// ```policy,macos
     /// srt 1
-    /// use std/system
     /// default read deny
+    /// # lint: allow(start-up-file) what it leaves is reviewed before it is opened in an editor
     /// allow read, write $WORKSPACE
-    /// deny  write       $WORKSPACE/locks
+    /// # lint: allow(pinned-directory) the directory is there
+    /// deny  write $WORKSPACE/2024
     /// ```
     pub MOVED_DIRECTORY = "moved-directory", Error;
 

@@ -28,6 +28,9 @@ const LONGEST: usize = 900;
 /// Steps for one question about a gap; past them the gap is declared, and `verify` says whether there is one.
 const STEPS: u64 = 50_000_000;
 
+/// The verbs over paths, in the order of [`Permissions::new`].
+const PERMITTED: [Verb; 4] = [Verb::Read, Verb::Write, Verb::Exec, Verb::Socket];
+
 /// A plan and what it cannot hold.
 #[derive(Debug, Clone)]
 pub struct Lowered {
@@ -37,6 +40,16 @@ pub struct Lowered {
     pub policy: Policy,
 }
 
+/// What of a policy stops a compile for macOS: what cannot be enforced, and its looser gaps.
+pub fn stopping(policy: &Policy) -> Vec<Diagnostic> {
+    let policy = links::followed(policy);
+    let mut said: Vec<_> = policy.rules.iter().filter_map(unenforceable).collect();
+    let permitted = PERMITTED.map(|verb| Permission::of(&policy, verb));
+    said.extend(blind(&policy, &Permissions::new(&permitted)));
+    said.extend(open(&Moves::of(&policy)).into_iter().map(|gap| gap.said));
+    said
+}
+
 /// Lowers a policy; `Err` when it holds a rule that cannot be enforced on macOS at all.
 ///
 /// # Errors
@@ -44,8 +57,7 @@ pub struct Lowered {
 pub fn lower(policy: &Policy) -> Result<Lowered, Vec<Diagnostic>> {
     let policy = links::followed(policy);
     let mut errors: Vec<_> = policy.rules.iter().filter_map(unenforceable).collect();
-    let verbs = [Verb::Read, Verb::Write, Verb::Exec, Verb::Socket];
-    let permitted = verbs.map(|verb| Permission::of(&policy, verb));
+    let permitted = PERMITTED.map(|verb| Permission::of(&policy, verb));
     let permissions = Permissions::new(&permitted);
     errors.extend(blind(&policy, &permissions));
     if !errors.is_empty() {
@@ -87,14 +99,7 @@ pub fn lower(policy: &Policy) -> Result<Lowered, Vec<Diagnostic>> {
     gaps.extend(other_spellings(&policy, &permissions));
     gaps.extend(moved_names(&moves, &permissions));
     gaps.extend(pinned(&moves, &permissions));
-    gaps.extend(moves.open.iter().map(|(span, witness)| {
-        let message = "on macOS a directory that holds what this denies can be renamed into its place, or out of it";
-        let said = Diagnostic::new(&codes::MOVED_DIRECTORY, message)
-            .label(*span, "denies names at any depth")
-            .help("deny the whole directory, or accept the gap with `# lint: allow(moved-directory) REASON`")
-            .witness(witness.clone());
-        Gap { kind: kind(&codes::MOVED_DIRECTORY), said, region: Vec::new() }
-    }));
+    gaps.extend(open(&moves));
     gaps.extend(proxy_only(&policy));
     plan.parameters = parameters(&plan, &moves);
     Ok(Lowered { plan, gaps: once_each(gaps), policy })
@@ -292,6 +297,19 @@ fn blind(policy: &Policy, permissions: &Permissions<'_>) -> Vec<Diagnostic> {
         );
     }
     found
+}
+
+/// What neither a pin nor a denial elsewhere holds.
+fn open(moves: &Moves) -> Vec<Gap> {
+    let gap = |(span, witness): &(Span, String)| {
+        let message = "on macOS a directory that holds what this denies can be renamed into its place, or out of it";
+        let said = Diagnostic::new(&codes::MOVED_DIRECTORY, message)
+            .label(*span, "denies names at any depth")
+            .help("deny the whole directory, or accept the gap with `# lint: allow(moved-directory) REASON`")
+            .witness(witness.clone());
+        Gap { kind: kind(&codes::MOVED_DIRECTORY), said, region: Vec::new() }
+    };
+    once_each(moves.open.iter().map(gap).collect())
 }
 
 fn second_root(policy: &Policy, permissions: &Permissions<'_>) -> Option<Gap> {

@@ -59,13 +59,29 @@ impl PartialEq<[u8]> for FileName {
 
 impl serde::Serialize for FileName {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_bytes(self)
+        // Readable where that is wanted; a name that is not UTF-8 is a list of numbers there.
+        match std::str::from_utf8(self) {
+            Ok(text) if serializer.is_human_readable() => serializer.serialize_str(text),
+            _ => serializer.serialize_bytes(self),
+        }
     }
 }
 
 impl<'de> serde::Deserialize<'de> for FileName {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        <&[u8]>::deserialize(deserializer).map(Self::from)
+        if !deserializer.is_human_readable() {
+            return <&[u8]>::deserialize(deserializer).map(Self::from);
+        }
+        #[derive(serde::Deserialize)]
+        #[serde(untagged)]
+        enum Name {
+            Text(String),
+            Bytes(Vec<u8>),
+        }
+        Name::deserialize(deserializer).map(|name| match name {
+            Name::Text(text) => Self::from(text.as_bytes()),
+            Name::Bytes(bytes) => Self::from(bytes),
+        })
     }
 }
 
