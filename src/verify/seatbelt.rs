@@ -74,7 +74,12 @@ pub fn prove(policy: &Policy, gaps: &[Gap], text: &str) -> Result<(), Fault> {
         Operation::Mach => Verb::Mach,
         _ => Verb::Read,
     };
-    let permitted = |operation| Permission::of(policy, verb(operation));
+    let verbs = [Verb::Read, Verb::Write, Verb::Exec, Verb::Socket, Verb::Mach];
+    let all = verbs.map(|verb| (verb, Permission::of(policy, verb)));
+    let permitted = |operation| {
+        let of = all.iter().find(|(of, _)| *of == verb(operation));
+        of.map_or_else(|| Permission::of(policy, verb(operation)), |(_, permission)| permission.clone())
+    };
     let mut read = None;
     for (operation, names) in GROUPS {
         let rules: Vec<_> = names.iter().map(|name| profile.allowed.get(*name).cloned()).collect();

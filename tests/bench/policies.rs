@@ -293,3 +293,34 @@ mod analysis {
         });
     }
 }
+
+/// A profile for macOS, from a policy as it is shipped: lowered, written, read back and proved.
+mod macos {
+    use super::*;
+    use sandbox_runtime::backend::seatbelt;
+    use sandbox_runtime::verify;
+
+    fn policy(name: &str) -> Policy {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/policies/");
+        let text = std::fs::read_to_string(format!("{file}{name}.policy")).unwrap();
+        let mut sources = Sources::default();
+        let given = sources.add(name, text);
+        let options = Options { system: System::Macos, defines: BTreeMap::new() };
+        resolve(&[given], &mut sources, &NoFiles, &options).0.unwrap()
+    }
+
+    const SHIPPED: [&str; 3] = ["locked-down", "coding-agent", "std/default"];
+
+    #[divan::bench(args = SHIPPED)]
+    fn written(bencher: Bencher<'_, '_>, name: &str) {
+        let policy = policy(name);
+        bencher.bench_local(|| seatbelt::emit(&seatbelt::lower(&policy).unwrap().plan, &|_| String::new()));
+    }
+
+    #[divan::bench(args = SHIPPED)]
+    fn proved(bencher: Bencher<'_, '_>, name: &str) {
+        let lowered = seatbelt::lower(&policy(name)).unwrap();
+        let text = seatbelt::emit(&lowered.plan, &|_| String::new());
+        bencher.bench_local(|| verify::seatbelt::prove(&lowered.policy, &lowered.gaps, &text).unwrap());
+    }
+}

@@ -4,6 +4,7 @@
 use super::support::{Scene, output};
 use sandbox_runtime::backend::bubblewrap::Needs;
 use sandbox_runtime::bind::{bind, observe};
+use sandbox_runtime::compile::artefact::{self, Emit};
 use sandbox_runtime::compile::{compile, elsewhere, placements};
 use sandbox_runtime::diagnostic::{Diagnostic, Style, any_error, render};
 use sandbox_runtime::host::nominal;
@@ -169,8 +170,10 @@ fn raised(section: &str) -> Vec<BTreeSet<(String, String)>> {
     let mut shown = Shown::default();
     let mut plain = true;
     let mut policies = Vec::new();
+    let mut macos = false;
     for (words, body, _) in &blocks {
         let words: Vec<&str> = words.split(',').collect();
+        macos |= words.contains(&"macos");
         if words.contains(&"listing") {
             setting.listing.push_str(body);
             plain = false;
@@ -185,10 +188,24 @@ fn raised(section: &str) -> Vec<BTreeSet<(String, String)>> {
         let all = System::ALL.iter().flat_map(|system| said("example.policy", text, *system, &shown, &setting).0);
         all.map(|said| (said.code.name.to_owned(), said.message)).collect()
     };
+    if macos {
+        return policies.iter().map(|text| for_macos(text)).collect();
+    }
     if plain && !setting.nest {
         return policies.iter().map(|text| checked(text, &shown)).collect();
     }
     policies.iter().map(on_a_machine).collect()
+}
+
+/// What `srt compile --target macos` says of a text.
+fn for_macos(text: &str) -> BTreeSet<(String, String)> {
+    let mut sources = Sources::default();
+    let source = sources.add("example.policy", text);
+    let options = Options { system: System::Macos, defines: BTreeMap::new() };
+    let (policy, said) = resolve(&[source], &mut sources, &Shown::default(), &options);
+    let built = artefact::seatbelt(&policy.unwrap(), &sources, &[Emit::Sbpl]).unwrap();
+    let all = said.into_iter().chain(built.diagnostics);
+    all.map(|said| (said.code.name.to_owned(), said.message)).collect()
 }
 
 /// What `srt check` says of a text, with some files beside it.

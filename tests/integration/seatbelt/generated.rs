@@ -34,16 +34,19 @@ impl Dice {
 
 const NAMES: &[&str] = &["a", "b", ".git", "Src", "x.y", "key", "s", "é", "a-b", "1+1"];
 const GLOBS: &[&str] = &["*", "*.y", "a*", "?", "[ab]", "[!a]", "k?y", "x.[a-z]", "*-*"];
+/// Those that match no part of where `guile` lays the variables: what is at any depth matches there too, and where a variable
+/// lies is not known to a policy that is not bound.
+const NARROW: &[&str] = &["*.y", "a*", "[ab]", "k?y", "x.[a-z]"];
 const STARTS: &[&str] = &["$WORKSPACE", "$WORKSPACE", "~", "$TMP", "/usr", "/private/etc", "/opt/a", "**"];
 
 fn target(dice: &mut Dice) -> String {
     let mut text = (*dice.one(STARTS)).to_owned();
     let mut deep = usize::from(text == "**");
-    let least = deep;
+    let (least, rooted) = (deep, text == "**");
     for _ in 0..least + dice.below(4) {
         let last = text.ends_with("**");
         let segment = match dice.below(8) {
-            0 | 1 => dice.one(GLOBS),
+            0 | 1 => dice.one(if rooted { NARROW } else { GLOBS }),
             2 if !last && deep < 2 => {
                 deep += 1;
                 &"**"
