@@ -197,6 +197,11 @@ pub(super) mod tests {
         records(&message(&[extension(0x17, &[]), named(name), extension(0x2b, &[2, 3, 4])]), LONGEST_RECORD)
     }
 
+    /// The same of a client that names no server.
+    pub fn nameless() -> Vec<u8> {
+        records(&message(&[extension(0x17, &[])]), LONGEST_RECORD)
+    }
+
     fn name(bytes: &[u8]) -> Option<String> {
         match read(bytes) {
             Hello::Whole { server_name } => server_name,

@@ -56,7 +56,7 @@ fn request(bytes: &[u8]) -> Opening {
         return if bytes.len() < LINE { Opening::Undecided } else { Opening::Other };
     };
     let line = bytes[..end].trim_ascii_end();
-    let version = line.rsplit(|byte| byte.is_ascii_whitespace()).next().unwrap_or_default();
+    let version = line.rsplit(u8::is_ascii_whitespace).next().unwrap_or_default();
     // HTTP/2 with prior knowledge is another protocol, which begins like this one.
     if version.starts_with(b"HTTP/") && version != b"HTTP/2.0" { Opening::Http } else { Opening::Other }
 }

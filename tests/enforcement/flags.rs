@@ -111,7 +111,7 @@ fn the_network_is_the_hosts_that_flags_name() {
              curl -sS -o /dev/null -w '%{{http_code}}\n' http://example.com/"
         );
         let ended = run(&scene, &["--allow-read", ".", "--network-allowlist", &host], &script);
-        assert_eq!(ended.ok(), "hello\n403\n403");
+        assert_eq!(ended.ok(), "hello\n000\n403");
         // Without the flag there is no network at all.
         let ended = run(&scene, &["--allow-read", "."], &format!("curl -sS http://127.0.0.1:{port}/"));
         assert_ne!(ended.code, 0, "{ended:?}");

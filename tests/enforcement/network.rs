@@ -1,5 +1,10 @@
 //! The command's own network: loopback, the proxy, and nothing else.
 
+mod clients;
+mod inside;
+mod redirected;
+mod world;
+
 use crate::sandbox::{Run, for_each_user, scratch};
 use crate::support::server;
 use std::process::{Command, Output};
@@ -57,8 +62,9 @@ fn the_proxy_reaches_what_is_allowed_and_nothing_else() {
     let (port, other) = (server(), server());
     for engine in ["native", "bwrap"] {
         let script = format!(
-            "curl -sS http://127.0.0.1:{port}/; curl -sS -o /dev/null -w '%{{http_code}}\\n' http://127.0.0.1:{other}/; \
-             curl -sS --noproxy '*' http://127.0.0.1:{port}/ 2>/dev/null || echo no way"
+            "curl -sS --noproxy '' http://127.0.0.1:{port}/; \
+             curl -sS --noproxy '' -o /dev/null -w '%{{http_code}}\\n' http://127.0.0.1:{other}/; \
+             curl -sS --noproxy '*' http://127.0.0.1:{other}/ 2>/dev/null || echo no way"
         );
         let output = srt(engine, &format!("allow connect 127.0.0.1:{port}"), &script);
         assert_eq!(String::from_utf8_lossy(&output.stdout), "hello\n403\nno way\n", "{output:?}");

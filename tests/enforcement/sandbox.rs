@@ -4,10 +4,11 @@ use sandbox_runtime::backend::bubblewrap::{Mount, Needs, Plan};
 use sandbox_runtime::bind::bind;
 use sandbox_runtime::compile::compile;
 use sandbox_runtime::diagnostic::any_error;
-use sandbox_runtime::event::{Event, Sink};
+use sandbox_runtime::event::{Event, RuleText, Sink};
 use sandbox_runtime::exec::linux::{Defence, Engine, Launch, caller, run_without};
 use sandbox_runtime::host::real::Machine;
-use sandbox_runtime::ir::{Node, NodeKind};
+use sandbox_runtime::ir::{BoundPolicy, Node, NodeKind};
+use sandbox_runtime::proxy::Rules;
 use sandbox_runtime::resolve::{Files, Options, Text, resolve};
 use sandbox_runtime::source::Sources;
 use sandbox_runtime::vocabulary::System;
@@ -33,6 +34,8 @@ pub struct Run {
     pub bwrap: bool,
     /// What is taken out.
     pub missing: Vec<Defence>,
+    /// What the proxy decides by: rules, and the workspace they are bound in.
+    pub proxied: Option<(String, PathBuf)>,
     /// The user to become first.
     #[serde(skip)]
     pub user: Option<u32>,
@@ -45,12 +48,13 @@ impl Run {
     /// What lowering makes of reads that are open, and writes that are not but for the run's own places.
     pub fn shell(script: &str) -> Run {
         // No rule names the workspace: any directory will do that is neither a home nor private.
-        Run::of(plan("", Path::new("/usr")), script)
+        Run::of(plan("", Path::new("/usr")).1, script)
     }
 
     /// What lowering makes of these rules as well, run in the workspace.
     pub fn policy(rules: &str, workspace: &Path, script: &str) -> Run {
-        Run::of(plan(rules, workspace), script).in_directory(workspace)
+        let run = Run::of(plan(rules, workspace).1, script).in_directory(workspace);
+        Run { proxied: Some((rules.to_owned(), workspace.to_owned())), ..run }
     }
 
     fn of(plan: Plan, script: &str) -> Run {
@@ -65,6 +69,7 @@ impl Run {
             keep: vec![],
             bwrap: BWRAP.get(),
             missing: vec![],
+            proxied: None,
             user: None,
         }
     }
@@ -195,7 +200,7 @@ impl Run {
 
 /// From a policy's text to the plan, as `srt run` goes.
 #[track_caller]
-fn plan(rules: &str, workspace: &Path) -> Plan {
+fn plan(rules: &str, workspace: &Path) -> (BoundPolicy, Plan) {
     struct NoFiles;
     impl Files for NoFiles {
         fn read(&self, _: &str) -> std::io::Result<Text> {
@@ -211,7 +216,8 @@ fn plan(rules: &str, workspace: &Path) -> Plan {
     let (policy, said) = bind(policy.unwrap(), &machine);
     let policy = policy.unwrap_or_else(|| panic!("{said:?}"));
     let compiled = compile(&policy, &Needs { nest: false, errors_alone: false, user: caller() });
-    compiled.plan.unwrap_or_else(|| panic!("{:?}", compiled.diagnostics))
+    let plan = compiled.plan.unwrap_or_else(|| panic!("{:?}", compiled.diagnostics));
+    (policy, plan)
 }
 
 /// Every user that the tests can become, so that root's and everybody's sandbox are both tried.
@@ -296,14 +302,18 @@ impl Sink for Nobody {
 /// Runs the plan in the environment, if there is one, before main and so before the test harness makes threads.
 extern "C" fn before_main() {
     sandbox_runtime::exec::linux::inner_main();
-    let Some(plan) = std::env::var_os(ENVIRONMENT) else { return };
-    if plan == "doctor" {
+    let Some(text) = std::env::var_os(ENVIRONMENT) else { return };
+    if text == "doctor" {
         for probe in sandbox_runtime::exec::linux::doctor::probes() {
             println!("{}", serde_json::to_string(&probe).unwrap());
         }
         std::process::exit(0);
     }
-    let run_: Run = serde_json::from_slice(&fs::read(plan).unwrap()).unwrap();
+    let run_: Run = serde_json::from_slice(&fs::read(text).unwrap()).unwrap();
+    let rules = run_.proxied.map(|(rules, workspace)| {
+        let text = |_| RuleText { file: "attack".into(), line: 1, text: String::new() };
+        Arc::new(Rules { policy: plan(&rules, &workspace).0, texts: Box::new(text) })
+    });
     let launch = Launch {
         engine: if run_.bwrap { Engine::Bwrap } else { Engine::Native },
         prepared: None,
@@ -312,7 +322,7 @@ extern "C" fn before_main() {
         set: std::collections::BTreeSet::default(),
         directory: run_.directory,
         keep: run_.keep,
-        rules: None,
+        rules,
         events: Arc::new(Nobody),
         announce: |said| eprintln!("srt: {said}"),
     };

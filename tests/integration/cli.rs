@@ -112,7 +112,7 @@ fn check_says_what_is_wrong() {
             &["check", "--format", "json", "../wrong.policy"],
             &["check", "../none.policy"],
             &["check", "../none.policy", "../small.policy"],
-            &["check", "../small.policy", "../agent.policy", "-A", "proxy-only"],
+            &["check", "../small.policy", "../agent.policy", "-A", "reopens"],
             &["check", "--format", "json", "../small.policy"],
             &["check", ".."],
             &["check", "std/system"],

@@ -268,7 +268,7 @@ fn become_inner(inner: OwnedFd, control: &Control) -> Result<std::convert::Infal
         serde_json::from_slice(&text).map_err(|_| Failure::setup("understand what to run", Errno::EBADMSG))?;
     network::set_up()?;
     let doors = match &inner.network {
-        Network::Proxy(ports) => Some(capture::open(ports)?),
+        Network::Proxy(ports) => Some(capture::open(ports, true)?),
         Network::Loopback => None,
     };
     let step = |act: &'static str| move |errno| Failure::setup(act, errno);

@@ -18,7 +18,7 @@ use std::os::fd::{AsFd, OwnedFd};
 /// The proxy's other address, of a network that nobody else has (RFC 4193).
 const PROXY6: SocketAddrV6 = SocketAddrV6::new(Ipv6Addr::new(0xfd00, 0x5b, 0, 0, 0, 0, 0, 1), PROXY.port(), 0, 0);
 
-/// Where names are asked for.
+/// Where names are asked for, which is redirected.
 const DNS: u16 = 53;
 
 /// How many ports get a listener of their own where nothing can be redirected.
@@ -35,6 +35,8 @@ pub struct Doors {
 const NEW_ADDRESS: u16 = 20;
 const NEW_ROUTE: u16 = 24;
 const CREATE_EXCLUSIVE: u16 = 0x400 | 0x200;
+const AF_INET: u8 = 2;
+const AF_INET6: u8 = 10;
 const LOOPBACK: u32 = 1;
 const IFA_ADDRESS: u16 = 1;
 const IFA_LOCAL: u16 = 2;
@@ -46,8 +48,8 @@ const PROTOCOL_STATIC: u8 = 4;
 const SCOPE_HOST: u8 = 254;
 const TYPE_LOCAL: u8 = 2;
 
-/// Makes them. Loopback is up.
-pub fn open(ports: &Ports) -> Result<Doors, Failure> {
+/// Makes them; `redirect` is false for a test that wants none of that. Loopback is up.
+pub fn open(ports: &Ports, redirect: bool) -> Result<Doors, Failure> {
     let mut proxies = vec![SocketAddr::from(PROXY)];
     place(PROXY.ip().to_owned().into()).map_err(|errno| Failure::setup("give loopback the proxy's address", errno))?;
     // Where there is no IPv6, the command has none either.
@@ -57,10 +59,15 @@ pub fn open(ports: &Ports) -> Result<Doors, Failure> {
     let mut sockets = Vec::new();
     for proxy in &proxies {
         sockets.push(listen(*proxy).map_err(failed("listen for the proxy"))?);
-        sockets.push(ask(SocketAddr::new(proxy.ip(), DNS)).map_err(failed("listen for questions"))?);
+        // Not port 53, for which bubblewrap leaves no capability: questions are redirected too.
+        sockets.push(ask(*proxy).map_err(failed("listen for questions"))?);
     }
     let redirection = Redirection { proxies, v4: ports.loopback4.clone(), v6: ports.loopback6.clone() };
-    let missing = network::exchange(SockProtocol::NetlinkNetFilter, &[nftables::batch(&redirection)]).err();
+    let missing = if redirect {
+        network::exchange(SockProtocol::NetlinkNetFilter, &[nftables::batch(&redirection)]).err()
+    } else {
+        Some(Errno::EOPNOTSUPP)
+    };
     if missing.is_some() {
         sockets.extend(one_by_one(ports));
     }
@@ -70,8 +77,8 @@ pub fn open(ports: &Ports) -> Result<Doors, Failure> {
 /// An address on loopback, from which everything is reached, and everything leads there.
 fn place(address: IpAddr) -> Result<(), Errno> {
     let (family, bytes) = match address {
-        IpAddr::V4(address) => (libc::AF_INET as u8, address.octets().to_vec()),
-        IpAddr::V6(address) => (libc::AF_INET6 as u8, address.octets().to_vec()),
+        IpAddr::V4(address) => (AF_INET, address.octets().to_vec()),
+        IpAddr::V6(address) => (AF_INET6, address.octets().to_vec()),
     };
     let length = u8::try_from(8 * bytes.len()).unwrap_or(u8::MAX);
     // struct ifaddrmsg: family, length of the prefix, flags, scope, index.
@@ -124,8 +131,7 @@ fn one_by_one(ports: &Ports) -> Vec<OwnedFd> {
             sockets.extend(listen(SocketAddr::new(address, number)));
         }
     }
-    // A library that knows of no resolver asks there.
-    sockets.extend(ask(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), DNS)));
+    sockets.extend(ask(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), DNS)));
     sockets
 }
 

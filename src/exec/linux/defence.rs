@@ -30,6 +30,9 @@ pub enum Defence {
     ProcessNamespace,
     /// A network namespace of the run's own. (Native engine.)
     NetworkNamespace,
+    /// The redirection of connections, as on a kernel without nftables. No wall: what is not redirected reaches nothing.
+    /// (Native engine.)
+    Redirection,
     /// A namespace of System V and message queues of the run's own. (Native engine.)
     IpcNamespace,
 }

@@ -139,7 +139,7 @@ fn notification() -> Probe {
 fn nftables() -> Probe {
     let result = inside(|| {
         network::set_up()?;
-        let doors = capture::open(&Ports::default())?;
+        let doors = capture::open(&Ports::default(), true)?;
         doors.missing.map_or(Ok(()), |errno| Err(Failure::setup("redirect connections", errno)))
     });
     let costs =

@@ -167,7 +167,7 @@ fn prepare(
     turn(ours.hand_over(&received()?))?;
     let plan: Plan = wire::read(&received()?).ok_or_else(|| Failure::setup("understand the plan", Errno::EBADMSG))?;
     let doors = match &plan.network {
-        Network::Proxy(ports) if own_network => Some(capture::open(ports)?),
+        Network::Proxy(ports) if own_network => Some(capture::open(ports, !missing.contains(&Defence::Redirection))?),
         _ => None,
     };
     let mut entered = Ok(());

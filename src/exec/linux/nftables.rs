@@ -67,16 +67,18 @@ pub fn batch(redirection: &Redirection) -> Vec<u8> {
         redirect(&mut rules, *proxy, if proxy.is_ipv4() { &redirection.v4 } else { &redirection.v6 });
     }
     rules.push((REFUSE, vec![connection_state(), accept()]));
+    for inner in [SocketAddr::from(([127, 0, 0, 1], 0)), SocketAddr::from((std::net::Ipv6Addr::LOCALHOST, 0))] {
+        rules.push((REFUSE, [family(inner), loopback(inner), vec![accept()]].concat()));
+    }
     for proxy in &redirection.proxies {
-        rules.push((REFUSE, [family(*proxy), loopback(*proxy), vec![accept()]].concat()));
         rules.push((REFUSE, [family(*proxy), to(proxy.ip()), vec![accept()]].concat()));
     }
     rules.push((REFUSE, vec![reject()]));
 
     let own = [text(1, TABLE)];
     let mut messages = vec![
-        message(BATCH_BEGIN, REQUEST, &[0, 0, 0, 10], &[]),
-        message(NEW_TABLE, REQUEST | CREATE, &[INET, 0, 0, 0], &own),
+        message(BATCH_BEGIN, REQUEST, [0, 0, 0, 10], &[]),
+        message(NEW_TABLE, REQUEST | CREATE, [INET, 0, 0, 0], &own),
         chain(REDIRECT, "nat", NAT),
         chain(REFUSE, "filter", FILTER),
     ];
@@ -84,17 +86,17 @@ pub fn batch(redirection: &Redirection) -> Vec<u8> {
     for (at, (chain, expressions)) in rules.into_iter().enumerate() {
         let flags = REQUEST | CREATE | APPEND | if at == last { ACKNOWLEDGE } else { 0 };
         let attributes = [text(1, TABLE), text(2, chain), nested(4, &expressions)];
-        messages.push(message(NEW_RULE, flags, &[INET, 0, 0, 0], &attributes));
+        messages.push(message(NEW_RULE, flags, [INET, 0, 0, 0], &attributes));
     }
-    messages.push(message(BATCH_END, REQUEST, &[0, 0, 0, 10], &[]));
+    messages.push(message(BATCH_END, REQUEST, [0, 0, 0, 10], &[]));
     messages.concat()
 }
 
 fn redirect(rules: &mut Vec<(&'static str, Vec<Vec<u8>>)>, proxy: SocketAddr, ports: &[(u16, u16)]) {
     let mut add = |parts: Vec<Vec<Vec<u8>>>| rules.push((REDIRECT, [family(proxy), parts.concat()].concat()));
-    let there = || destination(proxy, proxy.port());
+    let there = || destination(proxy);
     add(vec![to(proxy.ip()), transport(TCP), port(proxy.port(), proxy.port()), vec![accept()]]);
-    add(vec![transport(UDP), port(DNS, DNS), destination(proxy, DNS)]);
+    add(vec![transport(UDP), port(DNS, DNS), there()]);
     add(vec![transport(TCP), port(DNS, DNS), there()]);
     for (low, high) in ports {
         add(vec![loopback(proxy), transport(TCP), port(*low, *high), there()]);
@@ -104,7 +106,7 @@ fn redirect(rules: &mut Vec<(&'static str, Vec<Vec<u8>>)>, proxy: SocketAddr, po
 }
 
 /// `struct nlmsghdr`, `struct nfgenmsg`, attributes.
-fn message(kind: u16, flags: u16, general: &[u8; 4], attributes: &[Vec<u8>]) -> Vec<u8> {
+fn message(kind: u16, flags: u16, general: [u8; 4], attributes: &[Vec<u8>]) -> Vec<u8> {
     let body = attributes.concat();
     let length = u32::try_from(16 + general.len() + body.len()).unwrap_or(u32::MAX);
     let mut bytes = length.to_ne_bytes().to_vec();
@@ -142,7 +144,7 @@ fn text(kind: u16, value: &str) -> Vec<u8> {
 fn chain(name: &str, kind: &str, priority: i32) -> Vec<u8> {
     let hook = nested(4, &[number(1, LOCAL_OUT), number(2, priority.cast_unsigned())]);
     let attributes = [text(1, TABLE), text(3, name), hook, number(5, ACCEPT), text(7, kind)];
-    message(NEW_CHAIN, REQUEST | CREATE, &[INET, 0, 0, 0], &attributes)
+    message(NEW_CHAIN, REQUEST | CREATE, [INET, 0, 0, 0], &attributes)
 }
 
 fn expression(name: &str, parts: &[Vec<u8>]) -> Vec<u8> {
@@ -201,7 +203,7 @@ fn port(low: u16, high: u16) -> Vec<Vec<u8>> {
 }
 
 /// NFT_NAT_DNAT to an address and a port.
-fn destination(to: SocketAddr, port: u16) -> Vec<Vec<u8>> {
+fn destination(to: SocketAddr) -> Vec<Vec<u8>> {
     let address = match to.ip() {
         IpAddr::V4(address) => address.octets().to_vec(),
         IpAddr::V6(address) => address.octets().to_vec(),
@@ -209,7 +211,7 @@ fn destination(to: SocketAddr, port: u16) -> Vec<Vec<u8>> {
     let family = u32::from(if to.is_ipv4() { IPV4 } else { IPV6 });
     vec![
         expression("immediate", &[number(1, VALUE), data(2, &address)]),
-        expression("immediate", &[number(1, PORT), data(2, &port.to_be_bytes())]),
+        expression("immediate", &[number(1, PORT), data(2, &to.port().to_be_bytes())]),
         expression("nat", &[number(1, 1), number(2, family), number(3, VALUE), number(5, PORT)]),
     ]
 }

@@ -101,8 +101,8 @@ impl<'b> Query<'b> {
         let mut message = head(self.id, self.flags, status, 1, u16::from(record.is_some()));
         message.extend_from_slice(self.question);
         if let Some((kind, content)) = record {
-            // A pointer to the question's name.
-            message.extend([0xc0, HEADER as u8]);
+            // A pointer to the question's name, which follows the header.
+            message.extend([0xc0, 12]);
             message.extend(kind.to_be_bytes());
             message.extend(INTERNET.to_be_bytes());
             message.extend(LIFETIME.to_be_bytes());

@@ -103,7 +103,7 @@ async fn odd_datagrams_do_not_disturb_it() {
         socket.send_to(&good[..length], proxy.questions).await.unwrap();
         socket.send_to(&[&good[..length], &[0xff; 600]].concat(), proxy.questions).await.unwrap();
     }
-    socket.send_to(&[0; 60000], proxy.questions).await.unwrap();
+    socket.send_to(&vec![0; 60000], proxy.questions).await.unwrap();
     tokio::time::sleep(Duration::from_millis(50)).await;
     assert_eq!(proxy.ask("a.test", A).await.0, GOOD);
 }

@@ -1,6 +1,6 @@
 //! What the first bytes in a tunnel say.
 
-use super::super::hello::tests::hello;
+use super::super::hello::tests::{hello, nameless};
 use super::harness::*;
 use crate::vocabulary::Effect::Allow;
 use std::time::Duration;
@@ -54,6 +54,15 @@ async fn tls_for_another_name_is_refused_and_told_even_if_that_name_is_allowed()
     assert_eq!(event.port, Some(listener.local_addr().unwrap().port()));
     let detail = "TLS asks for this server on a connection that was allowed to a.test";
     assert_eq!(event.detail.as_deref(), Some(detail));
+}
+
+#[tokio::test]
+async fn a_hello_that_names_nobody_passes_to_the_name_that_was_dialled() {
+    let (proxy, listener) = scene().await;
+    let (mut client, mut server) = tunnel(&proxy, &listener).await;
+    client.send(nameless()).await;
+    assert_eq!(server.exactly(nameless().len()).await, nameless());
+    assert_eq!(proxy.violations(), []);
 }
 
 #[tokio::test]

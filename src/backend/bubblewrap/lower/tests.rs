@@ -4,10 +4,13 @@ mod generated;
 mod simulate;
 
 use super::*;
-use crate::backend::bubblewrap::{Mount, Network, PROC_HIDDEN, Root};
+use crate::backend::bubblewrap::{Mount, Network, PROC_HIDDEN, Ports, Root};
 use crate::diagnostic::Level;
 use crate::ir::{Facts, LinkFact, Node, NodeKind, Origin, Policy, Rule, RuleId, Setting, Subject, Unset};
+use crate::sets::address::parse_network;
 use crate::sets::path::{AbsPath, PathSet, Pattern};
+use crate::sets::peer::{Endpoint, PeerSet};
+use crate::sets::port::PortSet;
 use crate::source::{SourceId, Sources, Span};
 use crate::vocabulary::{Effect, Reach, System, Verb};
 use simulate::Listing;
@@ -351,6 +354,43 @@ fn rules_without_a_mechanism_are_refused() {
     assert_eq!(errors[0].code.name, "unenforceable");
     let bound = bind(policy(Effect::Allow, rules(&["deny socket /run/x.sock"])), &Listing::new(&[]));
     assert_eq!(lower(&bound, &Needs::default()).unwrap().plan.network, Network::Loopback);
+}
+
+#[test]
+fn ports_of_the_loopback_that_a_rule_names_are_the_hosts() {
+    let rule = |target: &str, low: u16, high: u16| {
+        let endpoint = match parse_network(target) {
+            Ok(addresses) => Endpoint::Addresses(addresses),
+            Err(_) => Endpoint::Hosts(crate::sets::host::Pattern::parse(target).unwrap().into()),
+        };
+        let peers = PeerSet { endpoint, tcp: true, udp: false, ports: PortSet::from_ranges([low..=high]) };
+        Rule { verb: Verb::Connect, subject: Subject::Peers(peers), ..rules(&["allow read /x"]).remove(0) }
+    };
+    let network = |rules: Vec<Rule>| {
+        let bound = bind(policy(Effect::Allow, rules), &Listing::new(&[]));
+        let lowered = lower(&bound, &Needs::default()).unwrap();
+        let codes: Vec<_> = lowered.gaps.iter().map(|gap| gap.code.name).collect();
+        (lowered.plan.network, codes)
+    };
+    let ports = |loopback4: &[(u16, u16)], loopback6: &[(u16, u16)], all: &[(u16, u16)]| {
+        Network::Proxy(Ports { loopback4: loopback4.into(), loopback6: loopback6.into(), all: all.into() })
+    };
+    assert_eq!(network(vec![rule("a.test", 80, 81)]), (ports(&[], &[], &[(80, 81)]), vec![]));
+    assert_eq!(
+        network(vec![
+            rule("127.0.0.0/8", 3000, 3010),
+            rule("::1", 3000, 3010),
+            rule("127.0.0.1", 3005, 3020),
+            rule("*", 1, 65535)
+        ]),
+        (ports(&[(3000, 3020)], &[(3000, 3010)], &[(1, 65535)]), vec![])
+    );
+    assert_eq!(network(vec![rule("::/0", 443, 443)]), (ports(&[], &[(443, 443)], &[(443, 443)]), vec![]));
+    assert_eq!(network(vec![rule("10.0.0.0/8", 1, 65535)]), (ports(&[], &[], &[(1, 65535)]), vec![]));
+    assert_eq!(network(vec![rule("0.0.0.0/0", 1, 65535)]), (ports(&[], &[], &[(1, 65535)]), vec!["proxy-only"]));
+    let all = bind(policy(Effect::Allow, vec![rule("127.0.0.1", 1, 65535)]), &Listing::new(&[]));
+    let errors = lower(&all, &Needs::default()).unwrap_err();
+    assert_eq!((errors[0].code.name, errors[0].help.as_deref()), ("unenforceable", Some("name the ports")));
 }
 
 #[test]

@@ -15,10 +15,13 @@ use std::os::fd::{AsFd, OwnedFd};
 /// The longest of the host's that is read.
 const LONGEST: u64 = 64 << 10;
 
+/// Makes a cover's text from the file that it covers.
+type Text = fn(OwnedFd) -> String;
+
 /// Covers those of the files that the command may read, and not write: in a finished tree, from inside. A file that is not
 /// there is not needed: libraries then ask port 53 of the loopback, which leads to the resolver too.
 pub fn cover_names() -> Result<(), Failure> {
-    let files: [(&CStr, &CStr, fn(OwnedFd) -> String); 3] = [
+    let files: [(&CStr, &CStr, Text); 3] = [
         (c"/etc/hosts", c"hosts", |_| hosts()),
         (c"/etc/resolv.conf", c"resolv.conf", |_| format!("nameserver {}\n", PROXY.ip())),
         (c"/etc/nsswitch.conf", c"nsswitch.conf", switch),

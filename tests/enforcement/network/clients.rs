@@ -1,0 +1,222 @@
+//! Real clients, told of the proxy and not: an allowed name, a denied one, an allowed address, another, and a wrong port.
+
+use super::world::{BARE, try_native, try_with};
+use crate::support::{Scene, server};
+use std::fmt::Write;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+const URLLIB: &str =
+    "import sys, urllib.request as r; print(r.urlopen(sys.argv[1], timeout=10).read().decode(), end='')";
+/// Knows nothing of proxies.
+const ASYNCIO: &str = "
+import asyncio, sys, urllib.parse
+async def main():
+    to = urllib.parse.urlparse(sys.argv[1])
+    reader, writer = await asyncio.wait_for(asyncio.open_connection(to.hostname, to.port), 10)
+    writer.write(b'GET / HTTP/1.1\\r\\nHost: ' + to.netloc.encode() + b'\\r\\nConnection: close\\r\\n\\r\\n')
+    head, _, body = (await asyncio.wait_for(reader.read(), 10)).partition(b'\\r\\n\\r\\n')
+    print(body.decode() if b' 200 ' in head.splitlines()[0] else '', end='')
+asyncio.run(main())
+";
+const FETCH: &str = "const r = await fetch(process.argv[2]); if (r.ok) process.stdout.write(await r.text());";
+const HTTP: &str = "import http from 'node:http'; http.get(process.argv[2], r => { if (r.statusCode == 200) r.pipe(process.stdout) }) \
+    .on('error', () => process.exit(1));";
+/// For the musl library, whose resolver is its own.
+const STATIC: &str = r#"
+#include <netdb.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include <sys/socket.h>
+int main(int count, char **words) {
+    char host[200], port[10], text[4096];
+    if (sscanf(words[1], "http://%199[^:]:%9[0-9]", host, port) != 2) return 2;
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *all, *at;
+    if (getaddrinfo(host, port, &hints, &all)) return 3;
+    for (at = all; at; at = at->ai_next) {
+        int s = socket(at->ai_family, at->ai_socktype, 0);
+        if (s < 0 || connect(s, at->ai_addr, at->ai_addrlen)) continue;
+        int length = snprintf(text, sizeof text, "GET / HTTP/1.0\r\nHost: %s:%s\r\n\r\n", host, port);
+        if (write(s, text, length) != length) return 4;
+        int all = 0, got;
+        while ((got = read(s, text + all, sizeof text - 1 - all)) > 0) all += got;
+        text[all] = 0;
+        char *body = strstr(text, "\r\n\r\n");
+        if (!strstr(text, " 200 ") || !body) return 5;
+        fputs(body + 4, stdout);
+        return 0;
+    }
+    return 6;
+}
+"#;
+
+/// One line a client and case: whether the server's word arrived.
+fn matrix(port: u16, wrong: u16, clients: &[&str]) -> String {
+    let mut script = String::from(
+        "try() { what=$1; shift; out=$(\"$@\" 2>/dev/null); [ \"$out\" = hello ] && echo \"$what yes\" || echo \"$what no\"; }\n",
+    );
+    let cases = [
+        ("name", format!("http://a.test:{port}/")),
+        ("denied", format!("http://denied.test:{port}/")),
+        ("address", format!("http://127.0.0.1:{port}/")),
+        ("other", format!("http://192.0.2.7:{port}/")),
+        ("port", format!("http://a.test:{wrong}/")),
+    ];
+    for client in clients {
+        let words = match *client {
+            "curl" => "curl -fsS -m 10",
+            "wget" => "wget -q -O - -T 10 -t 1",
+            "urllib" => "/usr/bin/python3 urllib_.py",
+            "asyncio" => "/usr/bin/python3 asyncio_.py",
+            "fetch" => "node fetch.mjs",
+            "http" => "node http.mjs",
+            "static" => "./static",
+            other => panic!("{other}"),
+        };
+        for (case, url) in &cases {
+            writeln!(script, "try {client}-{case} {words} {url}").unwrap();
+        }
+    }
+    script
+}
+
+fn expected(clients: &[&str]) -> String {
+    let cases = ["name yes", "denied no", "address yes", "other no", "port no"];
+    let lines = clients.iter().flat_map(|client| cases.iter().map(move |case| format!("{client}-{case}")));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn scene(rules: &str) -> Scene {
+    Scene::new()
+        .policy(&format!("allow read $WORKSPACE\n{rules}"))
+        .file("work/urllib_.py", URLLIB)
+        .file("work/asyncio_.py", ASYNCIO)
+        .file("work/fetch.mjs", FETCH)
+        .file("work/http.mjs", HTTP)
+        .file("work/static.c", STATIC)
+}
+
+#[test]
+fn clients_reach_what_is_allowed_told_of_the_proxy_or_not() {
+    let (port, wrong) = (server(), server());
+    let make = || scene(&format!("allow connect [a.test:{port}, 127.0.0.1:{port}]"));
+    let clients = ["curl", "wget", "urllib", "asyncio"];
+    for bare in ["", BARE] {
+        let script = format!("{bare}{}", matrix(port, wrong, &clients));
+        try_with(make, &script, |done, who| {
+            assert_eq!(done.ok(), expected(&clients), "{who}, {bare:?}: {}", done.stderr)
+        });
+    }
+}
+
+#[test]
+fn node_reaches_what_is_allowed_told_of_the_proxy_or_not() {
+    let (port, wrong) = (server(), server());
+    let make = || scene(&format!("use std/node\nallow connect [a.test:{port}, 127.0.0.1:{port}]"));
+    let clients = ["fetch", "http"];
+    for bare in ["", BARE] {
+        let script = format!("{bare}{}", matrix(port, wrong, &clients));
+        try_native(make, &script, |done, who| {
+            assert_eq!(done.ok(), expected(&clients), "{who:?}, {bare:?}: {}", done.stderr);
+        });
+    }
+}
+
+#[test]
+fn a_static_program_reaches_what_is_allowed() {
+    if Command::new("musl-gcc").arg("--version").output().is_err() {
+        return crate::support::skip("a static program", "there is no `musl-gcc`");
+    }
+    let (port, wrong) = (server(), server());
+    let make = || {
+        let scene = scene(&format!("allow connect [a.test:{port}, 127.0.0.1:{port}]"));
+        let mut compiler = Command::new("musl-gcc");
+        compiler.args(["-static", "-o", "static", "static.c"]).current_dir(scene.workspace());
+        assert!(compiler.status().unwrap().success());
+        scene
+    };
+    let script = matrix(port, wrong, &["static"]);
+    try_native(make, &script, |done, who| assert_eq!(done.ok(), expected(&["static"]), "{who:?}: {}", done.stderr));
+}
+
+/// Serves the folder over TLS, as `a.test`, until it is dropped.
+struct Secure {
+    process: Child,
+    port: u16,
+}
+
+impl Drop for Secure {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+const SERVER: &str = "
+import http.server, ssl, sys
+class Handler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_): pass
+server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), Handler)
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain('cert.pem', 'key.pem')
+server.socket = context.wrap_socket(server.socket, server_side=True)
+print(server.server_address[1], flush=True)
+server.serve_forever()
+";
+
+fn secure(folder: &Path) -> Secure {
+    let sh = |script: &str| {
+        let done = Command::new("sh").args(["-ec", script]).current_dir(folder).output().unwrap();
+        assert!(done.status.success(), "{script}: {done:?}");
+    };
+    sh(
+        "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout key.pem -out cert.pem -days 2 \
+        -subj /CN=a.test -addext subjectAltName=DNS:a.test,DNS:b.test",
+    );
+    sh("printf hello > index.html; git init -q repo; cd repo; echo text > file; git add file; \
+        git -c user.name=x -c user.email=x@a.test commit -qm first; git update-server-info");
+    let mut process = Command::new("/usr/bin/python3")
+        .args(["-c", SERVER])
+        .current_dir(folder)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    Secure { process, port: line.trim().parse().unwrap() }
+}
+
+#[test]
+fn tls_reaches_the_name_that_was_allowed_and_no_other_by_its_connection() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = secure(folder.path());
+    let port = server.port;
+    let certificate = std::fs::read_to_string(folder.path().join("cert.pem")).unwrap();
+    let make = || {
+        let rules = format!(
+            "use std/git\nuse std/node\nallow write $WORKSPACE\nallow connect [a.test:{port}, b.test:{port}, 127.0.0.1:{port}]"
+        );
+        scene(&rules).file("work/cert.pem", &certificate)
+    };
+    let url = format!("https://a.test:{port}");
+    for bare in ["", BARE] {
+        let script = format!(
+            "{bare}curl -sS --cacert cert.pem {url}/; echo
+             rm -rf repo; GIT_SSL_CAINFO=cert.pem git clone -q {url}/repo/.git repo && cat repo/file
+             NODE_EXTRA_CA_CERTS=cert.pem node -e 'fetch(\"{url}/\").then(r => r.text()).then(console.log)'
+             /usr/bin/python3 -c 'import ssl, urllib.request as r; print(r.urlopen(\"{url}/\", context=ssl.create_default_context(cafile=\"cert.pem\")).read().decode())'
+             # The connection of one allowed name, and TLS for another.
+             curl -sS --cacert cert.pem --connect-to b.test:{port}:a.test:{port} https://b.test:{port}/ 2>/dev/null || echo refused
+             curl -sS --cacert cert.pem -m 5 https://denied.test:{port}/ 2>/dev/null || echo refused"
+        );
+        try_native(make, &script, |done, who| {
+            assert_eq!(done.ok(), "hello\ntext\nhello\nhello\nrefused\nrefused", "{who:?}, {bare:?}: {}", done.stderr);
+            let said = format!(
+                "1 connection to b.test:{port} refused: TLS asks for this server on a connection that was allowed to a.test"
+            );
+            assert!(done.stderr.contains(&said), "{who:?}, {bare:?}: {}", done.stderr);
+        });
+    }
+}
