@@ -106,7 +106,7 @@ fn clients_reach_what_is_allowed_told_of_the_proxy_or_not() {
     for bare in ["", BARE] {
         let script = format!("{bare}{}", matrix(port, wrong, &clients));
         try_with(make, &script, |done, who| {
-            assert_eq!(done.ok(), expected(&clients), "{who}, {bare:?}: {}", done.stderr)
+            assert_eq!(done.ok(), expected(&clients), "{who}, {bare:?}: {}", done.stderr);
         });
     }
 }
