@@ -21,12 +21,14 @@ mod report;
 mod resolver;
 mod side;
 mod socks;
+mod system;
 mod tunnel;
 
 pub use authority::{Authority, Host, Malformed};
-pub use dial::{Lookup, Resolve, System};
+pub use dial::{Lookup, Resolve};
 pub use doors::{Doors, Target};
 pub use limits::Limits;
+pub use system::System;
 
 use crate::event::{RuleText, Sink};
 use crate::ir::{BoundPolicy, RuleId};

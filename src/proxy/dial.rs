@@ -11,11 +11,9 @@ use super::refusal::Failure;
 use crate::sets::host::Name;
 use std::future::Future;
 use std::io;
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
-use std::sync::Arc;
 use tokio::net::TcpStream;
-use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
@@ -27,65 +25,6 @@ pub trait Resolve: Send + Sync {
 
 /// A look-up under way.
 pub type Lookup = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
-
-/// The system's own resolver: `getaddrinfo`, with its hosts file and its order (RFC 6724).
-pub struct System {
-    permits: Arc<Semaphore>,
-}
-
-impl System {
-    /// A resolver that asks for `lookups` names at once, each on a thread of its own while it lasts.
-    pub fn new(lookups: usize) -> Self {
-        Self { permits: Arc::new(Semaphore::new(lookups)) }
-    }
-}
-
-impl Resolve for System {
-    fn resolve(&self, name: &Name) -> Lookup {
-        let name = name.as_str().to_owned();
-        let lookup = move || match (name.as_str(), 0).to_socket_addrs() {
-            Ok(all) => Ok(all.map(|at| at.ip()).collect()),
-            Err(error) if does_not_exist(&error) => Err(io::Error::new(io::ErrorKind::NotFound, error)),
-            Err(error) => Err(error),
-        };
-        Box::pin(aside(Arc::clone(&self.permits), lookup))
-    }
-}
-
-/// Whether the resolver says that there is no such name, or no address of it, and not that it could not find out. std keeps
-/// the code to itself: these are the words of glibc, musl and macOS for `EAI_NONAME` and `EAI_NODATA`.
-fn does_not_exist(error: &io::Error) -> bool {
-    const WORDS: [&str; 5] = [
-        "Name or service not known",
-        "No address associated with hostname",
-        "Name does not resolve",
-        "Name has no usable address",
-        "nodename nor servname provided, or not known",
-    ];
-    let said = error.to_string();
-    error.raw_os_error().is_none() && WORDS.iter().any(|words| said.ends_with(words))
-}
-
-/// Enough for the resolver and its modules, which keep their buffers on the stack.
-const STACK: usize = 512 << 10;
-
-/// Does on a thread what can't be given up, and keeps its permit until it really ends. Not one of the runtime's own
-/// blocking threads: those hold up its end, and a command's end must not wait for a name server.
-async fn aside<T: Send + 'static>(
-    permits: Arc<Semaphore>,
-    work: impl FnOnce() -> io::Result<T> + Send + 'static,
-) -> io::Result<T> {
-    let permit = permits.acquire_owned().await.map_err(io::Error::other)?;
-    let (done, answer) = tokio::sync::oneshot::channel();
-    let work = move || {
-        let result = work();
-        drop(permit);
-        // Nobody may be waiting any more.
-        let _ = done.send(result);
-    };
-    std::thread::Builder::new().name("resolve".into()).stack_size(STACK).spawn(work)?;
-    answer.await.map_err(io::Error::other)?
-}
 
 /// Decides about `authority` and connects to it.
 ///
@@ -209,28 +148,5 @@ mod tests {
         drop(listener);
         let error = dial(&addresses("127.0.0.2 127.0.0.1"), port, &Limits::STANDARD).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
-    }
-
-    #[tokio::test]
-    async fn the_hosts_file_is_asked() {
-        let name = Name::parse("localhost").unwrap();
-        let found = System::new(1).resolve(&name).await.unwrap();
-        assert!(!found.is_empty() && found.iter().all(IpAddr::is_loopback), "{found:?}");
-    }
-
-    #[test]
-    fn a_look_up_that_hangs_does_not_hold_up_the_end() {
-        let start = std::time::Instant::now();
-        let permits = Arc::new(Semaphore::new(1));
-        let (release, hang) = std::sync::mpsc::channel::<()>();
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(async {
-            let hanging = aside(permits.clone(), move || hang.recv().map_err(io::Error::other));
-            assert!(timeout(std::time::Duration::from_millis(50), hanging).await.is_err());
-            assert_eq!(permits.available_permits(), 0, "its thread is still there, and counts");
-        });
-        drop(runtime);
-        assert!(start.elapsed() < std::time::Duration::from_secs(5));
-        drop(release);
     }
 }

@@ -44,6 +44,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("smallvec", &["sets"]),
     ("miette", &["diagnostic"]),
     ("strsim", &["diagnostic"]),
+    ("hickory_resolver", &["proxy"]),
     ("hyper", &["proxy"]),
     ("hyper_util", &["proxy"]),
     ("http_body_util", &["proxy"]),
