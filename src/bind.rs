@@ -23,7 +23,7 @@ use crate::diagnostic::{Diagnostic, any_error};
 use crate::host::Host;
 use crate::ir::{BoundPolicy, Facts, Policy};
 use crate::sets::path::AbsPath;
-use crate::vocabulary::System;
+use crate::vocabulary::{System, Verb};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Binds a policy to a machine. A bound policy must not be used if one of the diagnostics is an error.
@@ -76,6 +76,8 @@ fn bind_some(policy: Policy, host: &dyn Host, grants: bool) -> (Option<BoundPoli
     let expansions = walk::walk(&policy, host, &links, &private, &mut diagnostics).expansions;
     values.insert("TMP".to_owned(), private.place.to_string());
     let search_path = variable::search_path(host).into_iter().map(|place| links.follow(&place).place).collect();
+    // What nothing connects to is the machine's or not, to no effect.
+    let connects = policy.rules.iter().any(|rule| rule.verb == Verb::Connect);
     policy.facts = Facts {
         variables: values,
         nodes: node::named(&policy, &expansions, &mounts, &private, &mut links),
@@ -83,7 +85,7 @@ fn bind_some(policy: Policy, host: &dyn Host, grants: bool) -> (Option<BoundPoli
         through,
         mounts,
         expansions,
-        own_addresses: host.addresses().to_vec(),
+        own_addresses: if connects || !grants { host.addresses().to_vec() } else { Vec::new() },
         policies: policy.files.iter().flat_map(|file| host.file(file)).collect(),
         search_path,
         hooks: host.hooks().map(|place| links.follow(&place).place),

@@ -7,11 +7,12 @@ use crate::sets::path::AbsPath;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, Metadata};
-use std::io;
+use std::io::{self, Read};
 use std::net::IpAddr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// The real machine.
 #[derive(Debug, Clone)]
@@ -23,7 +24,7 @@ pub struct Machine {
     runtime: Option<PathBuf>,
     defines: BTreeMap<String, String>,
     mounts: Vec<MountFact>,
-    addresses: Vec<IpAddr>,
+    addresses: OnceLock<Vec<IpAddr>>,
 }
 
 /// Why the machine could not be looked at.
@@ -59,12 +60,20 @@ impl Machine {
         };
         let environment: BTreeMap<_, _> = std::env::vars_os().collect();
         let mounts = mounts()?;
-        let addresses = address::parse(&text("/proc/net/fib_trie"), &text("/proc/net/if_inet6"));
         let home = environment.get(OsStr::new("HOME")).filter(|home| !home.is_empty()).map(PathBuf::from);
         let home = home.or_else(home_of_user);
         let common_directory = git::common_directory(&workspace);
         let runtime = own_uid().map(|uid| PathBuf::from(format!("/run/user/{uid}"))).filter(|path| path.is_dir());
-        Ok(Self { environment, home, workspace, common_directory, runtime, defines, mounts, addresses })
+        Ok(Self {
+            environment,
+            home,
+            workspace,
+            common_directory,
+            runtime,
+            defines,
+            mounts,
+            addresses: OnceLock::new(),
+        })
     }
 
     /// The directory that the policy calls `$WORKSPACE`.
@@ -162,7 +171,8 @@ impl Host for Machine {
     }
 
     fn addresses(&self) -> &[IpAddr] {
-        &self.addresses
+        // Most policies have no use for them.
+        self.addresses.get_or_init(|| address::parse(&text("/proc/net/fib_trie"), &text("/proc/net/if_inet6")))
     }
 }
 
@@ -246,7 +256,10 @@ fn mounts() -> Result<Vec<MountFact>, LookError> {
         return Ok(Vec::new());
     }
     let path = "/proc/self/mountinfo";
-    let table = fs::read(path).map_err(|source| LookError::Mounts { path, source })?;
+    // Its size is said to be 0: with room for it all, it is read at once.
+    let mut table = Vec::with_capacity(32 << 10);
+    let read = fs::File::open(path).and_then(|mut file| file.read_to_end(&mut table));
+    read.map_err(|source| LookError::Mounts { path, source })?;
     Ok(mountinfo::parse(&table))
 }
 
