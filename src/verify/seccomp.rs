@@ -8,7 +8,7 @@ use crate::backend::bubblewrap::seccomp::{Action, Architecture, Entry, LAST_REVI
 const ALLOW: u32 = 0x7fff_0000;
 const KILL: u32 = 0x8000_0000;
 /// `SECCOMP_RET_ERRNO`, and `ENOSYS`.
-const ENOSYS: u32 = 0x0005_0000 | 38;
+const ENOSYS: u32 = 0x0005_0026;
 
 /// One `struct sock_filter`.
 #[derive(Debug, Clone, Copy)]

@@ -301,8 +301,11 @@ mod macos {
     use sandbox_runtime::verify;
 
     fn policy(name: &str) -> Policy {
-        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/policies/");
-        let text = std::fs::read_to_string(format!("{file}{name}.policy")).unwrap();
+        let text = match name {
+            "locked-down" => include_str!("../../policies/locked-down.policy"),
+            "coding-agent" => include_str!("../../policies/coding-agent.policy"),
+            _ => include_str!("../../policies/std/default.policy"),
+        };
         let mut sources = Sources::default();
         let given = sources.add(name, text);
         let options = Options { system: System::Macos, defines: BTreeMap::new() };

@@ -9,6 +9,7 @@ use std/system
 default read deny
 # lint: allow(start-up-file) what it leaves is reviewed before it is opened in an editor
 allow read, write $WORKSPACE
+# lint: allow(later-names) the directory is there
 deny read $WORKSPACE/private because \"nobody's business\"
 allow connect api.example.com
 expect deny read $WORKSPACE/private
@@ -33,7 +34,7 @@ fn a_profile_is_printed_and_names_its_lines() {
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     let private = ended.stdout.lines().find(|line| line.contains("[Pp][Rr][Ii][Vv][Aa][Tt][Ee]")).unwrap();
     assert!(
-        private.contains("(param \"WORKSPACE.regex\")") && private.ends_with("; agent.policy:6 $WORKSPACE/private"),
+        private.contains("(param \"WORKSPACE.regex\")") && private.ends_with("; agent.policy:7 $WORKSPACE/private"),
         "{private}"
     );
     assert!(ended.stdout.contains("(remote tcp (string-append \"localhost:\" (param \"proxy.port\")))"));
@@ -92,7 +93,7 @@ fn rules_filters_and_arguments() {
     assert!(
         rules
             .stdout
-            .contains("- {effect: deny, verb: read, targets: [\"$WORKSPACE/private\"], from: \"agent.policy:6\""),
+            .contains("- {effect: deny, verb: read, targets: [\"$WORKSPACE/private\"], from: \"agent.policy:7\""),
         "{}",
         rules.stdout
     );
@@ -132,7 +133,7 @@ fn a_compiled_policy_is_what_runs_without_its_sources() {
             .srt(["explain", "--policy", scene.home().join("agent.srtc").to_str().unwrap(), "read", "private/key"])
             .current_dir(scene.workspace()),
     );
-    assert!(explained.stdout.contains("agent.policy:6"), "{}{}", explained.stdout, explained.stderr);
+    assert!(explained.stdout.contains("agent.policy:7"), "{}{}", explained.stdout, explained.stderr);
 }
 
 #[test]

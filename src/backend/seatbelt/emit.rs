@@ -85,7 +85,7 @@ impl Emitter<'_> {
             define(text, "readable", &readable);
             rule(text, "file-read-data file-read-xattr", if readable.is_empty() { None } else { Some("readable") });
         }
-        self.ways(text, plan, reads.then_some(&readable[..]));
+        Self::ways(text, plan, reads.then_some(&readable[..]));
         self.runs(text, plan, kept, granted);
         if !plan.write.granted.is_empty() {
             let granted = self.granted(text, "write-granted", "What a rule allows to write.", &plan.write);
@@ -132,7 +132,7 @@ impl Emitter<'_> {
     }
 
     /// Looking at what is on the way, and at the links in `/`.
-    fn ways(&self, text: &mut String, plan: &Plan, readable: Option<&[&str]>) {
+    fn ways(text: &mut String, plan: &Plan, readable: Option<&[&str]>) {
         text.push_str(
             "\n; Existence is not secret: whatever is on the way to something that is allowed can be looked at.\n",
         );

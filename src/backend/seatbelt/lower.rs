@@ -54,6 +54,9 @@ pub fn stopping(policy: &Policy) -> Vec<Diagnostic> {
 ///
 /// # Errors
 /// One diagnostic for each such rule.
+///
+/// # Panics
+/// Never: it expects its own constant to be a path.
 pub fn lower(policy: &Policy) -> Result<Lowered, Vec<Diagnostic>> {
     let policy = links::followed(policy);
     let mut errors: Vec<_> = policy.rules.iter().filter_map(unenforceable).collect();

@@ -77,7 +77,7 @@ pub fn name(text: &[u8]) -> Result<Vec<Piece>, String> {
     let Some((Repeated { item: Item::End, .. }, items)) = items.split_last() else {
         return Err("an expression for names that is not anchored".to_owned());
     };
-    pieces(items)
+    pieces(items, false)
 }
 
 fn segment(items: &[Repeated]) -> Result<Segment, String> {
@@ -86,7 +86,7 @@ fn segment(items: &[Repeated]) -> Result<Segment, String> {
     {
         return Ok(Segment::Glob(Glob(vec![Piece::AnyRun])));
     }
-    let pieces = pieces(items)?;
+    let pieces = pieces(items, true)?;
     match &pieces[..] {
         [] => Err("an empty segment".to_owned()),
         [Piece::Text(text)] => Ok(Segment::Literal(text.clone().into())),
@@ -94,11 +94,14 @@ fn segment(items: &[Repeated]) -> Result<Segment, String> {
     }
 }
 
-fn pieces(items: &[Repeated]) -> Result<Vec<Piece>, String> {
+fn pieces(items: &[Repeated], in_path: bool) -> Result<Vec<Piece>, String> {
     let mut pieces: Vec<Piece> = Vec::new();
     for own in items {
-        let any =
-            |set: &[bool; 256]| set.iter().enumerate().all(|(byte, within)| *within || matches!(byte, 0x0a | 0x2f));
+        // `*` in a path stays within its segment; in a name anything follows.
+        let any = |set: &[bool; 256]| {
+            let but = if in_path { b'/' } else { b'\n' };
+            set.iter().enumerate().all(|(byte, within)| *within != (byte == usize::from(but)))
+        };
         let next = match (&own.item, own.times) {
             (Item::Bytes(set), Times::Any) if any(set) => Piece::AnyRun,
             (Item::Bytes(set), Times::Once) if set.iter().filter(|within| **within).count() == 1 => {
@@ -307,9 +310,22 @@ mod tests {
         ] {
             assert_eq!(pattern(Start::Root, text.as_bytes()).unwrap().to_string(), expected, "{text}");
         }
-        for wrong in
-            ["a", "/a", "/a(/|$)b", "/a|/b$", "/a.$", "/a?$", "/[a", "/(a|bc)$", "/\\d$", "//$", "/a*$", "/[^a]$"]
-        {
+        for wrong in [
+            "a",
+            "/a",
+            "/a(/|$)b",
+            "/a|/b$",
+            "/a.$",
+            "/a?$",
+            "/[a",
+            "/(a|bc)$",
+            "/\\d$",
+            "//$",
+            "/a*$",
+            "/[^a]$",
+            "/.*$",
+            "/a.*b(/|$)",
+        ] {
             assert!(pattern(Start::Root, wrong.as_bytes()).is_err(), "{wrong}");
         }
     }

@@ -46,7 +46,9 @@ const MISTAKES: &[Mistake] = &[
     ("a tree that is its node", |text| text.replacen("[Tt]([Ss]|\u{17f})(/|$)\"", "[Tt]([Ss]|\u{17f})$\"", 1)),
     ("a tree by its first letters", |text| text.replacen("[Tt]([Ss]|\u{17f})(/|$)\"", "[Tt]([Ss]|\u{17f})\"", 1)),
     ("one spelling alone", |text| text.replacen("\\\\.[Ee][Nn][Vv]", "\\\\.env", 1)),
-    ("a letter that folds from outside ASCII forgotten", |text| text.replacen("([Ss]|\u{17f})", "[Ss]", 1)),
+    ("a letter that folds from outside ASCII forgotten", |text| {
+        text.replacen("[Rr][Ee][Tt]([Ss]|\u{17f})", "[Rr][Ee][Tt][Ss]", 1)
+    }),
     ("a dot that is any character", |text| text.replacen("\\\\.[Ee]", ".[Ee]", 1)),
     ("a star that crosses a slash", |text| text.replacen("[^/]*\\\\.[Ll]", ".*\\\\.[Ll]", 1)),
     ("`**` that is one directory", |text| text.replacen("(/[^/]+)*/\\\\.[Ee]", "/[^/]+/\\\\.[Ee]", 1)),
