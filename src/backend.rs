@@ -4,6 +4,7 @@ pub mod bubblewrap;
 mod codes;
 pub mod gap;
 pub mod seatbelt;
+pub mod wfp;
 
 use crate::diagnostic::{Code, Level};
 use crate::vocabulary::System;
@@ -12,7 +13,7 @@ use gap::{Direction, Kind};
 pub use codes::{GRANT_WITHOUT_READ, PROXY_ONLY, UNENFORCEABLE};
 
 /// What the back ends say of policies.
-pub static CODES: &[&[&Code]] = &[codes::CODES, bubblewrap::CODES, seatbelt::CODES];
+pub static CODES: &[&[&Code]] = &[codes::CODES, bubblewrap::CODES, seatbelt::CODES, wfp::CODES];
 
 /// What enforces a policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -51,7 +52,7 @@ impl Target {
         match self {
             Self::Bubblewrap => bubblewrap::GAPS,
             Self::Seatbelt => seatbelt::GAPS,
-            Self::Wfp => &[],
+            Self::Wfp => wfp::GAPS,
         }
     }
 

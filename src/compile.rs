@@ -7,7 +7,7 @@ pub mod artefact;
 
 use crate::backend::Target;
 use crate::backend::bubblewrap::{Needs, Plan, lower};
-use crate::backend::seatbelt;
+use crate::backend::{seatbelt, wfp};
 use crate::diagnostic::{Diagnostic, any_error};
 use crate::ir::{BoundPolicy, Origin, Policy, Rule};
 use crate::lint::{self, Wanted};
@@ -55,7 +55,14 @@ pub fn elsewhere(policy: &Policy) -> (Vec<Diagnostic>, Vec<Span>) {
         // What stops a compile there; the notes are for whoever compiles for it.
         said.extend(seatbelt::stopping(policy));
     }
-    accepting(policy, said)
+    let (said, mut used) = accepting(policy, said);
+    if policy.system == System::Windows
+        && let Ok(lowered) = wfp::lower(policy, &wfp::Needs::default())
+    {
+        // The gaps are for whoever compiles for it; what accepts one is of use.
+        used.extend(accepting(policy, lowered.gaps.into_iter().map(|gap| gap.said).collect()).1);
+    }
+    (said, used)
 }
 
 /// What is said of the places that the variables of a policy may have, accepted things left out; and the comments that accept

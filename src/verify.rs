@@ -6,6 +6,7 @@
 
 pub mod seatbelt;
 pub mod seccomp;
+pub mod wfp;
 
 use crate::analysis::permission::{self, Permission, Prepared};
 use crate::analysis::{Answer, Budget, Member};

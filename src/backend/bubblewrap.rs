@@ -7,5 +7,5 @@ mod plan;
 pub mod seccomp;
 
 pub use emit::{Argument, Arguments, MOST_ARGUMENTS, Unsupported, arguments};
-pub use lower::{CODES, GAPS, Lowered, NOT_GRANTED, Needs, User, lower};
+pub use lower::{CODES, EXEC_BY_CONTENT, GAPS, LATER_NAMES, Lowered, NOT_GRANTED, Needs, User, lower};
 pub use plan::{DEVICES, Landlock, Limits, Mount, Network, PROC_HIDDEN, Plan, Ports, Root};

@@ -241,6 +241,10 @@ pub enum EmitName {
     Seccomp,
     /// Linux: the filter of system calls, to be read
     SeccompText,
+    /// Windows: the filters of connections, as JSON
+    Wfp,
+    /// Windows: the entries of access lists, as JSON
+    Acl,
     /// The rules, as YAML
     Ir,
 }

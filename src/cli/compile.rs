@@ -189,7 +189,7 @@ fn build(
     let mut built = match target {
         Target::Seatbelt => artefact::seatbelt(&policy, &sources, wanted).map_err(|fault| artefact::mistake(&fault))?,
         Target::Bubblewrap => linux(compile, &policy, &sources, wanted)?,
-        Target::Wfp => Built { artefacts: artefact::rules_alone(&policy, &sources, wanted), ..nothing(Vec::new()) },
+        Target::Wfp => artefact::wfp(&policy, &sources, wanted).map_err(|fault| artefact::mistake(&fault))?,
     };
     built.diagnostics.extend(loaded.diagnostics);
     Ok((built, Some(policy), sources))
@@ -274,6 +274,8 @@ impl EmitName {
             Self::BwrapShell => Emit::BwrapShell,
             Self::Seccomp => Emit::Seccomp,
             Self::SeccompText => Emit::SeccompText,
+            Self::Wfp => Emit::Wfp,
+            Self::Acl => Emit::Acl,
             Self::Ir => Emit::Ir,
         }
     }

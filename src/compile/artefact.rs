@@ -6,7 +6,7 @@ use super::{accepting_of, shell_config};
 use crate::backend::bubblewrap::seccomp::{Architecture, Table, assemble, entries};
 use crate::backend::bubblewrap::{self, Argument, Arguments};
 use crate::backend::gap::Direction;
-use crate::backend::{Target, seatbelt};
+use crate::backend::{Target, seatbelt, wfp};
 use crate::diagnostic::{Diagnostic, Level, any_error};
 use crate::ir::{BoundPolicy, Policy, Subject};
 use crate::lint::{self, Wanted};
@@ -31,13 +31,26 @@ pub enum Emit {
     Seccomp,
     /// The same, to be read.
     SeccompText,
+    /// The filters of the Windows Filtering Platform.
+    Wfp,
+    /// The entries of access lists.
+    Acl,
     /// The rules, to be read.
     Ir,
 }
 
 impl Emit {
-    pub const ALL: [Self; 7] =
-        [Self::Sbpl, Self::Bwrap, Self::BwrapNul, Self::BwrapShell, Self::Seccomp, Self::SeccompText, Self::Ir];
+    pub const ALL: [Self; 9] = [
+        Self::Sbpl,
+        Self::Bwrap,
+        Self::BwrapNul,
+        Self::BwrapShell,
+        Self::Seccomp,
+        Self::SeccompText,
+        Self::Wfp,
+        Self::Acl,
+        Self::Ir,
+    ];
 
     /// The word on the command line.
     pub fn word(self) -> &'static str {
@@ -48,6 +61,8 @@ impl Emit {
             Self::BwrapShell => "bwrap-shell",
             Self::Seccomp => "seccomp",
             Self::SeccompText => "seccomp-text",
+            Self::Wfp => "wfp",
+            Self::Acl => "acl",
             Self::Ir => "ir",
         }
     }
@@ -59,6 +74,7 @@ impl Emit {
             Self::Bwrap | Self::BwrapNul | Self::BwrapShell | Self::Seccomp | Self::SeccompText => {
                 Some(Target::Bubblewrap)
             }
+            Self::Wfp | Self::Acl => Some(Target::Wfp),
             Self::Ir => None,
         }
     }
@@ -72,6 +88,8 @@ impl Emit {
             Self::BwrapShell => "bwrap.sh".to_owned(),
             Self::Seccomp => "bpf".to_owned(),
             Self::SeccompText => "seccomp".to_owned(),
+            Self::Wfp => "wfp.json".to_owned(),
+            Self::Acl => "acl.json".to_owned(),
             Self::Ir => format!("{system}.yaml"),
         }
     }
@@ -87,7 +105,7 @@ impl Emit {
             Target::Seatbelt => &[Self::Sbpl],
             Target::Bubblewrap if host => &[Self::BwrapShell, Self::SeccompText],
             Target::Bubblewrap => &[Self::SeccompText],
-            Target::Wfp => &[],
+            Target::Wfp => &[Self::Wfp, Self::Acl],
         }
     }
 }
@@ -152,10 +170,46 @@ pub fn seatbelt(policy: &Policy, sources: &Sources, wanted: &[Emit]) -> Result<B
     Ok(built)
 }
 
-/// What is written for a system that has no back end in this build: its rules.
-pub fn rules_alone(policy: &Policy, sources: &Sources, wanted: &[Emit]) -> Vec<(Emit, Vec<u8>)> {
-    let rules_of = |emit: &Emit| (*emit == Emit::Ir).then(|| (*emit, rules(policy, sources).into_bytes()));
-    wanted.iter().filter_map(rules_of).collect()
+/// Builds for Windows, from a policy for that system whose variables may be unbound.
+///
+/// # Errors
+/// When a text is not the policy: a mistake in this program.
+pub fn wfp(policy: &Policy, sources: &Sources, wanted: &[Emit]) -> Result<Built, Fault> {
+    let mut said = lint::elsewhere(policy, Wanted { errors_alone: true, shell_config });
+    said.retain(|said| said.level == Level::Error);
+    let mut built = Built { artefacts: Vec::new(), diagnostics: Vec::new(), gaps: Vec::new(), used: Vec::new() };
+    let needs = wfp::Needs::default();
+    let lowered = match wfp::lower(policy, &needs) {
+        Ok(lowered) => Some(lowered),
+        Err(errors) => {
+            said.extend(errors);
+            None
+        }
+    };
+    for gap in lowered.iter().flat_map(|lowered| &lowered.gaps) {
+        built.gaps.push(gap_text(&gap.said, gap.kind.direction, sources));
+        said.push(gap.said.clone());
+    }
+    (built.diagnostics, built.used) = accepting_of(policy, said, Target::Wfp);
+    let Some(lowered) = lowered.filter(|_| !any_error(&built.diagnostics)) else { return Ok(built) };
+    for emit in wanted {
+        let text = match emit {
+            Emit::Wfp => {
+                let text = wfp::filters(&lowered.plan, sources);
+                verify::wfp::prove_filters(policy, &needs.proxy_ports, &text)?;
+                text
+            }
+            Emit::Acl => {
+                let text = wfp::access_lists(&lowered.plan, sources);
+                verify::wfp::prove_access_lists(policy, &lowered.gaps, &text)?;
+                text
+            }
+            Emit::Ir => rules(policy, sources),
+            _ => continue,
+        };
+        built.artefacts.push((*emit, text.into_bytes()));
+    }
+    Ok(built)
 }
 
 /// Builds for Linux what does not depend on a machine, from a policy for that system.

@@ -167,6 +167,19 @@ impl FromIterator<AddressSet> for AddressSet {
 }
 
 impl AddressSet {
+    /// The union of inclusive ranges, each with both ends in one family; any other is left out.
+    pub fn from_ranges(ranges: impl IntoIterator<Item = (IpAddr, IpAddr)>) -> Self {
+        let (mut v4, mut v6) = (Vec::new(), Vec::new());
+        for range in ranges {
+            match range {
+                (IpAddr::V4(low), IpAddr::V4(high)) => v4.push((low.to_bits(), high.to_bits())),
+                (IpAddr::V6(low), IpAddr::V6(high)) => v6.push((low.to_bits(), high.to_bits())),
+                _ => {}
+            }
+        }
+        Self { v4: intervals::normal(v4), v6: intervals::difference(&intervals::normal(v6), &[MAPPED]) }
+    }
+
     /// Every address of the family of this one.
     pub fn family(address: IpAddr) -> Self {
         match canonical(address) {

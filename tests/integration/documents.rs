@@ -170,10 +170,11 @@ fn raised(section: &str) -> Vec<BTreeSet<(String, String)>> {
     let mut shown = Shown::default();
     let mut plain = true;
     let mut policies = Vec::new();
-    let mut macos = false;
+    let mut elsewhere = None;
     for (words, body, _) in &blocks {
         let words: Vec<&str> = words.split(',').collect();
-        macos |= words.contains(&"macos");
+        let named = [System::Macos, System::Windows].into_iter().find(|system| words.contains(&system.word()));
+        elsewhere = elsewhere.or(named);
         if words.contains(&"listing") {
             setting.listing.push_str(body);
             plain = false;
@@ -188,8 +189,8 @@ fn raised(section: &str) -> Vec<BTreeSet<(String, String)>> {
         let all = System::ALL.iter().flat_map(|system| said("example.policy", text, *system, &shown, &setting).0);
         all.map(|said| (said.code.name.to_owned(), said.message)).collect()
     };
-    if macos {
-        return policies.iter().map(|text| for_macos(text)).collect();
+    if let Some(system) = elsewhere {
+        return policies.iter().map(|text| compiled_for(system, text)).collect();
     }
     if plain && !setting.nest {
         return policies.iter().map(|text| checked(text, &shown)).collect();
@@ -197,13 +198,17 @@ fn raised(section: &str) -> Vec<BTreeSet<(String, String)>> {
     policies.iter().map(on_a_machine).collect()
 }
 
-/// What `srt compile --target macos` says of a text.
-fn for_macos(text: &str) -> BTreeSet<(String, String)> {
+/// What `srt compile --target SYSTEM` says of a text, on another system than Linux.
+fn compiled_for(system: System, text: &str) -> BTreeSet<(String, String)> {
     let mut sources = Sources::default();
     let source = sources.add("example.policy", text);
-    let options = Options { system: System::Macos, defines: BTreeMap::new() };
+    let options = Options { system, defines: BTreeMap::new() };
     let (policy, said) = resolve(&[source], &mut sources, &Shown::default(), &options);
-    let built = artefact::seatbelt(&policy.unwrap(), &sources, &[Emit::Sbpl]).unwrap();
+    let policy = policy.unwrap();
+    let built = match system {
+        System::Windows => artefact::wfp(&policy, &sources, &[Emit::Wfp, Emit::Acl]).unwrap(),
+        _ => artefact::seatbelt(&policy, &sources, &[Emit::Sbpl]).unwrap(),
+    };
     let all = said.into_iter().chain(built.diagnostics);
     all.map(|said| (said.code.name.to_owned(), said.message)).collect()
 }

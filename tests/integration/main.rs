@@ -15,3 +15,4 @@ mod seatbelt;
 mod semantics;
 #[path = "../support.rs"]
 mod support;
+mod wfp;

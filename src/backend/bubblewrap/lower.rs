@@ -14,7 +14,7 @@ mod network;
 mod tests;
 mod tree;
 
-pub use codes::{CODES, GAPS, NOT_GRANTED};
+pub use codes::{CODES, EXEC_BY_CONTENT, GAPS, LATER_NAMES, NOT_GRANTED};
 
 use super::plan::{Limits, Plan};
 use super::seccomp;
