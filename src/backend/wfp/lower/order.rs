@@ -15,7 +15,7 @@ pub(super) struct Order {
     pub top: u64,
 }
 
-/// `above(i)` lists those that must stand below the rule `i`; `is_allow` says which may be taken out.
+/// `below` lists for each rule those that must stand below it; `is_allow` says which may be taken out.
 pub(super) fn order(below: &[Vec<usize>], is_allow: &[bool]) -> Order {
     let cyclic = cyclic(below);
     let out: Vec<bool> = (0..below.len()).map(|rule| cyclic[rule] && is_allow[rule]).collect();
