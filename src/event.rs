@@ -23,6 +23,32 @@ use std::sync::Arc;
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum Event {
     Violation(Violation),
+    Connection(Connection),
+}
+
+/// A connection that was allowed: told once it has ended, and a request that was passed on, when it was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Connection {
+    /// RFC 3339, UTC; see [`timestamp`].
+    pub timestamp: String,
+    /// The name or address that was asked for.
+    pub host: String,
+    pub port: u16,
+    /// The address that was dialled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
+    pub outcome: Outcome,
+    /// What allowed it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<RuleText>,
+    /// Bytes from the command, and to it; of a connection that was relayed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sent: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub received: Option<u64>,
+    /// How long it lasted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub milliseconds: Option<u64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -60,6 +86,8 @@ pub struct Violation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
+    /// A rule allows it.
+    Allowed,
     /// It did not happen.
     Refused,
     /// The kernel decides after this was said.
@@ -77,6 +105,11 @@ pub struct RuleText {
 /// Where events go. Never blocks whoever reports one.
 pub trait Sink: Send + Sync {
     fn report(&self, event: Event);
+
+    /// Whether anything is made of what was allowed: else it is not even worked out.
+    fn wants_connections(&self) -> bool {
+        false
+    }
 }
 
 /// Every event to each of them.
@@ -89,11 +122,19 @@ impl Sink for Vec<Arc<dyn Sink>> {
             last.report(event);
         }
     }
+
+    fn wants_connections(&self) -> bool {
+        self.iter().any(|sink| sink.wants_connections())
+    }
 }
 
 impl<S: Sink + ?Sized> Sink for Arc<S> {
     fn report(&self, event: Event) {
         self.as_ref().report(event);
+    }
+
+    fn wants_connections(&self) -> bool {
+        self.as_ref().wants_connections()
     }
 }
 

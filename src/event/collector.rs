@@ -44,7 +44,8 @@ impl Sink for Collector {
 impl Tally {
     /// Counts one more.
     pub fn add(&mut self, event: Event) {
-        let Event::Violation(violation) = event;
+        // People are told what was refused.
+        let Event::Violation(violation) = event else { return };
         if let Some((_, count)) = self.kinds.iter_mut().find(|(seen, _)| same_kind(seen, &violation)) {
             *count += 1;
             return;

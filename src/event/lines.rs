@@ -68,6 +68,10 @@ impl<W: Write + Send> Sink for Lines<W> {
         state.push(&event);
         state.drain();
     }
+
+    fn wants_connections(&self) -> bool {
+        true
+    }
 }
 
 impl<W: Write> State<W> {

@@ -29,6 +29,7 @@ pub(super) fn render(tally: &Tally) -> String {
 fn line(violation: &Violation, count: u64) -> String {
     let mut line = format!("{count} {}", what(violation, count));
     let done = match violation.outcome {
+        Outcome::Allowed => "allowed",
         Outcome::Refused => "refused",
         Outcome::Predicted => "expected to be refused",
     };

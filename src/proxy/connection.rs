@@ -7,7 +7,7 @@ use super::Proxy;
 use super::authority::{Authority, Host};
 use super::forward::{Origin, Session};
 use super::side::Side;
-use super::tunnel::{self, Ending};
+use super::tunnel::{self, Ending, Passed};
 use super::{dial, resolver, socks};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -16,6 +16,7 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
@@ -106,12 +107,21 @@ async fn http(proxy: &Arc<Proxy>, client: Side, origin: Option<Origin>, served: 
 }
 
 async fn relay(proxy: &Proxy, client: Side, upstream: Side, authority: Option<Authority>) -> Option<Stage> {
+    let (begin, passed, peer) = (Instant::now(), Passed::default(), upstream.stream.peer_addr().ok());
+    let over = |authority: &Authority| proxy.report_connection(authority, peer, Some((&passed, begin.elapsed())));
     let Some(Authority { host: Host::Name(name), port }) = authority else {
-        let _ = tunnel::relay(client, upstream, &proxy.limits).await;
+        let _ = tunnel::relay(client, upstream, &proxy.limits, &passed).await;
+        // A request that became a tunnel was told of already.
+        if let Some(authority) = authority {
+            over(&authority);
+        }
         return None;
     };
-    match tunnel::relay_to(&name, client, upstream, &proxy.limits).await {
-        Ending::Over => None,
+    match tunnel::relay_to(&name, client, upstream, &proxy.limits, &passed).await {
+        Ending::Over => {
+            over(&Authority { host: Host::Name(name), port });
+            None
+        }
         Ending::Mismatch(mismatch) => {
             proxy.report_mismatch(&name, port, &mismatch);
             None

@@ -153,6 +153,7 @@ impl Session {
         let chunked = coding(request.headers())?;
         let client = wants_websocket(request).then(|| hyper::upgrade::on(&mut *request));
         let upstream = self.upstream(&authority).await?;
+        self.proxy.report_connection(&authority, upstream.peer_addr().ok(), None);
         to_origin(request, &authority, chunked, client.is_some())?;
         Ok((client, upstream))
     }

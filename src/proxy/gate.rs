@@ -7,7 +7,7 @@ use super::Rules;
 use super::authority::{Authority, Host};
 use super::refusal::Refused;
 use super::remedy::remedy;
-use crate::event::Violation;
+use crate::event::{RuleText, Violation};
 use crate::ir::special::NOMINAL;
 use crate::ir::{Access, Kept, Policy, Rule, RuleId, Subject, Verdict};
 use crate::sets::host::Name;
@@ -106,6 +106,16 @@ impl Gate {
             Some(refused) if passed.is_empty() => Err(refused),
             _ => Ok(passed),
         }
+    }
+
+    /// What allows a connection that was dialled.
+    pub fn allowing(&self, authority: &Authority, address: IpAddr) -> Option<RuleText> {
+        let name = match &authority.host {
+            Host::Name(name) => Some(name),
+            Host::Localhost(_) | Host::Address(_) => None,
+        };
+        let verdict = self.all.decide(&connect(name, address.to_canonical(), authority.port));
+        verdict.decisive.first().map(|id| (self.rules.texts)(*id))
     }
 
     /// What is said about a refusal of this gate.

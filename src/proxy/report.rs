@@ -1,11 +1,14 @@
-//! What is said of what was refused, as events.
+//! What is said of what was refused, and of what was allowed, as events.
 
 use super::Proxy;
+use super::authority::Authority;
 use super::refusal::{Failure, Refused};
-use super::tunnel::Mismatch;
-use crate::event::{Event, Outcome, Violation, timestamp};
+use super::tunnel::{Mismatch, Passed};
+use crate::event::{Connection, Event, Outcome, Violation, timestamp};
 use crate::sets::host::Name;
-use std::time::SystemTime;
+use std::net::SocketAddr;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, SystemTime};
 
 impl Proxy {
     /// Reports a failure that the policy made; what was said of it.
@@ -33,6 +36,30 @@ impl Proxy {
             Mismatch::Broken(why) => (allowed.to_string(), format!("its TLS client hello can't be read: {why}")),
         };
         self.events.report(Event::Violation(Violation { port: Some(port), ..unruled("connect", Some(host), detail) }));
+    }
+
+    /// What was allowed, to whoever asks for that; with what passed and how long it took, where it was relayed.
+    pub(super) fn report_connection(
+        &self,
+        authority: &Authority,
+        peer: Option<SocketAddr>,
+        passed: Option<(&Passed, Duration)>,
+    ) {
+        if !self.events.wants_connections() {
+            return;
+        }
+        let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        self.events.report(Event::Connection(Connection {
+            timestamp: timestamp(SystemTime::now()),
+            host: authority.host_text(),
+            port: authority.port,
+            address: peer.map(|peer| peer.ip().to_canonical().to_string()),
+            outcome: Outcome::Allowed,
+            rule: peer.and_then(|peer| self.gate.allowing(authority, peer.ip())),
+            sent: passed.map(|(passed, _)| passed.sent.load(Ordering::Relaxed)),
+            received: passed.map(|(passed, _)| passed.received.load(Ordering::Relaxed)),
+            milliseconds: passed.map(|(_, time)| milliseconds(time)),
+        }));
     }
 
     /// Too many questions for names.

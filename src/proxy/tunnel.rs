@@ -44,20 +44,27 @@ async fn take<T: AsyncRead + AsyncWrite + Unpin + Send + 'static>(upgrade: OnUpg
 ///
 /// # Errors
 /// Whatever ended it early.
-pub async fn relay(mut client: Side, mut upstream: Side, limits: &Limits) -> io::Result<()> {
+pub async fn relay(mut client: Side, mut upstream: Side, limits: &Limits, passed: &Passed) -> io::Result<()> {
     let moved = Moved::new();
     let (from_client, to_client) = client.stream.split();
     let (from_upstream, to_upstream) = upstream.stream.split();
     let both = async {
         tokio::try_join!(
-            copy(client.early, from_client, to_upstream, &moved, limits.tunnel_buffer),
-            copy(upstream.early, from_upstream, to_client, &moved, limits.tunnel_buffer),
+            copy(client.early, from_client, to_upstream, &moved, limits.tunnel_buffer, &passed.sent),
+            copy(upstream.early, from_upstream, to_client, &moved, limits.tunnel_buffer, &passed.received),
         )
     };
     tokio::select! {
         ended = both => ended.map(|_| ()),
         () = moved.nothing(limits) => Err(io::ErrorKind::TimedOut.into()),
     }
+}
+
+/// Bytes from the client and to it.
+#[derive(Default)]
+pub struct Passed {
+    pub sent: AtomicU64,
+    pub received: AtomicU64,
 }
 
 /// How a relay ended that looked at the client's first bytes.
@@ -80,7 +87,7 @@ pub enum Mismatch {
 }
 
 /// As [`relay`], to a server that is `name`.
-pub async fn relay_to(name: &Name, mut client: Side, mut upstream: Side, limits: &Limits) -> Ending {
+pub async fn relay_to(name: &Name, mut client: Side, mut upstream: Side, limits: &Limits, passed: &Passed) -> Ending {
     enum Stop {
         Over,
         Http(Bytes),
@@ -103,12 +110,16 @@ pub async fn relay_to(name: &Name, mut client: Side, mut upstream: Side, limits:
                 Opening::Http if !spoke.load(Ordering::Relaxed) => return Err(Stop::Http(bytes)),
                 _ => {}
             }
-            copy(bytes, from_client, to_upstream, &moved, limits.tunnel_buffer).await.map_err(|_| Stop::Over)
+            copy(bytes, from_client, to_upstream, &moved, limits.tunnel_buffer, &passed.sent)
+                .await
+                .map_err(|_| Stop::Over)
         };
         let down = async {
             let from_upstream = Noticing { stream: from_upstream, spoke: &spoke };
             let early = std::mem::take(&mut upstream.early);
-            copy(early, from_upstream, to_client, &moved, limits.tunnel_buffer).await.map_err(|_| Stop::Over)
+            copy(early, from_upstream, to_client, &moved, limits.tunnel_buffer, &passed.received)
+                .await
+                .map_err(|_| Stop::Over)
         };
         tokio::select! {
             ended = async { tokio::try_join!(up, down) } => ended.err().unwrap_or(Stop::Over),
@@ -188,9 +199,12 @@ async fn copy(
     mut to: impl AsyncWrite + Unpin,
     moved: &Moved,
     size: usize,
+    count: &AtomicU64,
 ) -> io::Result<()> {
+    let counted = |bytes: usize| count.fetch_add(u64::try_from(bytes).unwrap_or(u64::MAX), Ordering::Relaxed);
     if !early.is_empty() {
         to.write_all(&early).await?;
+        counted(early.len());
         moved.now();
     }
     drop(early);
@@ -208,6 +222,7 @@ async fn copy(
                 return Err(io::ErrorKind::WriteZero.into());
             }
             moved.now();
+            counted(written);
             rest = &rest[written..];
         }
     }

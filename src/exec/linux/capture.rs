@@ -126,10 +126,9 @@ fn one_by_one(ports: &Ports) -> Vec<OwnedFd> {
     numbers.dedup();
     let mut sockets = Vec::new();
     for number in numbers {
-        for address in [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)] {
-            // The second may hold both families.
-            sockets.extend(listen(SocketAddr::new(address, number)));
-        }
+        // That of IPv6 takes both families, where there is one.
+        let both = listen(SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), number));
+        sockets.extend(both.or_else(|_| listen(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), number))));
     }
     sockets.extend(ask(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), DNS)));
     sockets

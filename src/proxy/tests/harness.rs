@@ -1,7 +1,7 @@
 //! A proxy under test, what it may reach, and a client that says any bytes.
 
 use super::super::{Doors, Limits, Lookup, Resolve, Rules, serve_with};
-use crate::event::{Event, RuleText, Sink, Violation};
+use crate::event::{Connection, Event, RuleText, Sink, Violation};
 use crate::ir::{BoundPolicy, Origin, Policy, Rule, Setting, Subject, Unset};
 use crate::sets::address::parse_network;
 use crate::sets::host::{HostSet, Name, Pattern};
@@ -207,7 +207,30 @@ impl Running {
 
     pub fn violations(&self) -> Vec<Violation> {
         let events = self.events.0.lock().unwrap();
-        events.iter().map(|Event::Violation(violation)| violation.clone()).collect()
+        let violation = |event: &Event| match event {
+            Event::Violation(violation) => Some(violation.clone()),
+            Event::Connection(_) => None,
+        };
+        events.iter().filter_map(violation).collect()
+    }
+
+    /// What was allowed, once there are as many as this.
+    pub async fn connections(&self, count: usize) -> Vec<Connection> {
+        let connections = || {
+            let events = self.events.0.lock().unwrap();
+            let connection = |event: &Event| match event {
+                Event::Connection(connection) => Some(connection.clone()),
+                Event::Violation(_) => None,
+            };
+            events.iter().filter_map(connection).collect::<Vec<_>>()
+        };
+        let come = async {
+            while connections().len() < count {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        within(come).await;
+        connections()
     }
 
     /// The names that were looked up.
@@ -363,6 +386,10 @@ struct Recorder(Mutex<Vec<Event>>);
 impl Sink for Recorder {
     fn report(&self, event: Event) {
         self.0.lock().unwrap().push(event);
+    }
+
+    fn wants_connections(&self) -> bool {
+        true
     }
 }
 

@@ -35,6 +35,36 @@ async fn bytes_pass_both_ways() {
 }
 
 #[tokio::test]
+async fn what_was_allowed_is_told_once_it_is_over() {
+    let (listener, proxy, authority) = listening().await;
+    let port: u16 = authority.rsplit_once(':').unwrap().1.parse().unwrap();
+    let mut client = proxy.client().await;
+    client.send(format!("CONNECT {authority} HTTP/1.1\r\n\r\n")).await;
+    let mut server = accepted(&listener).await;
+    client.head().await;
+    client.send("ping").await;
+    assert_eq!(server.exactly(4).await, b"ping");
+    server.send("longer").await;
+    assert_eq!(client.exactly(6).await, b"longer");
+    drop((client, server));
+    let told = proxy.connections(1).await.remove(0);
+    assert_eq!((told.host.as_str(), told.port, told.address.as_deref()), ("a.test", port, Some("127.0.0.1")));
+    assert_eq!((told.sent, told.received), (Some(4), Some(6)));
+    assert_eq!(told.rule.unwrap().text, "allow connect a.test");
+    assert_eq!(proxy.violations(), []);
+
+    let answering = tokio::spawn(async move {
+        let mut server = accepted(&listener).await;
+        server.head().await;
+        server.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").await;
+    });
+    proxy.get(&format!("http://{authority}/")).await;
+    answering.await.unwrap();
+    let told = proxy.connections(2).await.remove(1);
+    assert_eq!((told.host.as_str(), told.sent), ("a.test", None));
+}
+
+#[tokio::test]
 async fn the_answer_has_no_framing_of_its_own() {
     let (listener, proxy, authority) = listening().await;
     let mut client = proxy.client().await;
