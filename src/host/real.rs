@@ -206,7 +206,6 @@ pub const LARGEST: u64 = 64 << 20;
 
 #[allow(clippy::disallowed_methods)]
 fn bounded_text(path: &str) -> io::Result<String> {
-    use std::io::Read;
     let file = fs::File::open(path)?;
     // Looked at through the descriptor, so that what is judged is what is read.
     let metadata = file.metadata()?;

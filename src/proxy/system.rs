@@ -17,10 +17,13 @@ use tokio::time::Instant;
 /// After this long the two files are read anew: a machine may change its network while a command runs.
 const FRESH: Duration = Duration::from_secs(5);
 
+/// When the two files were read, and what they say.
+type Read = Mutex<Option<(Instant, Arc<TokioResolver>)>>;
+
 /// Asks these name servers.
 pub struct System {
     permits: Arc<Semaphore>,
-    read: Arc<Mutex<Option<(Instant, Arc<TokioResolver>)>>>,
+    read: Arc<Read>,
 }
 
 impl System {
@@ -31,7 +34,7 @@ impl System {
 }
 
 /// What the two files say now, or said a moment ago.
-fn current(read: &Mutex<Option<(Instant, Arc<TokioResolver>)>>) -> io::Result<Arc<TokioResolver>> {
+fn current(read: &Read) -> io::Result<Arc<TokioResolver>> {
     let mut read = read.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((at, resolver)) = &*read
         && at.elapsed() < FRESH
