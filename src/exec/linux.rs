@@ -143,6 +143,10 @@ pub fn prepare(keep: &[i32]) -> Prepared {
 /// # Errors
 /// Nothing of the command has run then, [`Error::Setup`] for a run that was given up aside.
 pub fn run(plan: &Plan, launch: Launch) -> Result<Exit, Error> {
+    // user_namespaces(7): who maps the root of the outer namespace needs CAP_SETFCAP there, and nothing inside has it.
+    if plan.syscalls.nest && nix::unistd::getuid().is_root() {
+        return Err(invalid("let a command of root's make namespaces"));
+    }
     run_without(plan, launch, &[])
 }
 
