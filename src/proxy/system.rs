@@ -53,7 +53,12 @@ fn current(read: &Read) -> io::Result<Arc<TokioResolver>> {
 
 impl Resolve for System {
     fn resolve(&self, name: &Name) -> Lookup {
-        let name = name.as_str().to_owned();
+        // A name with a dot is itself: of what a search list would make of it, nothing was decided. One label alone is a name of
+        // the machine's own network, as resolv.conf(5) has it.
+        let mut name = name.as_str().to_owned();
+        if name.contains('.') {
+            name.push('.');
+        }
         let (permits, read) = (Arc::clone(&self.permits), Arc::clone(&self.read));
         Box::pin(async move {
             let _permit = permits.acquire_owned().await.map_err(io::Error::other)?;
