@@ -124,7 +124,7 @@ impl Sink for Vec<Arc<dyn Sink>> {
     }
 
     fn wants_connections(&self) -> bool {
-        self.iter().any(|sink| sink.wants_connections())
+        self.iter().any(Sink::wants_connections)
     }
 }
 
