@@ -6,7 +6,7 @@
 use super::undecided::undecided;
 use crate::analysis::{Answer, Budget, Study};
 use crate::diagnostic::{Diagnostic, Level};
-use crate::ir::{Access, Policy, Rule, RuleId, Subject};
+use crate::ir::{Access, Policy, Rule, RuleId, Subject, Verdict};
 use crate::sets::path::{AbsPath, PathSet, Pattern, Segment, Start};
 use crate::vocabulary::{Effect, Verb};
 use std::cell::{Cell, RefCell};
@@ -48,7 +48,14 @@ impl<'s, 'p> Granted<'s, 'p> {
             return None;
         }
         let places = Subject::Paths(PathSet { include, exclude: places.exclude.clone() });
-        match self.study.permitted_alone(id, &places, verbs, &mut Budget::new(STEPS)) {
+        // Nearly always what the rule permits is permitted to the other verbs too, or it permits nothing.
+        let found = self.ask(id, &places, &[])?;
+        let permitted = |verb: &Verb| access(*verb, found.clone()).is_some_and(|access| self.decide(&access).allowed);
+        if verbs.iter().all(permitted) { Some(found) } else { self.ask(id, &places, verbs) }
+    }
+
+    fn ask(&self, id: RuleId, places: &Subject, verbs: &[Verb]) -> Option<AbsPath> {
+        match self.study.permitted_alone(id, places, verbs, &mut Budget::new(STEPS)) {
             Answer::Some(Access::Read(path) | Access::Write(path) | Access::Exec(path) | Access::Socket(path)) => {
                 Some(path)
             }
@@ -58,6 +65,11 @@ impl<'s, 'p> Granted<'s, 'p> {
                 None
             }
         }
+    }
+
+    /// As [`decide`](crate::ir::decide()), for many accesses.
+    pub fn decide(&self, access: &Access) -> Verdict {
+        self.study.decide(access)
     }
 
     /// Asks what is no error whatever comes out.

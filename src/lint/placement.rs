@@ -6,7 +6,7 @@
 use super::proofs;
 use super::undecided::undecided;
 use crate::codes;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Level};
 use crate::ir::{Assume, Policy, Subject};
 use crate::sets::path::{AbsPath, PathSet, Pattern, Start};
 use crate::source::Span;
@@ -124,7 +124,10 @@ impl<'p> Search<'p> {
         if self.all(&self.policy.clone(), assumes, &mut Vec::new(), &mut left).is_none() {
             let names: Vec<String> = assumes.iter().map(|assume| format!("`${}`", assume.variable)).collect();
             let what = format!("whether the proofs hold wherever {} may lie together", names.join(" and "));
-            self.said.push(undecided(&what, assumes[0].span));
+            // Each by itself was tried: what is left is no graver than what could be found.
+            let mut diagnostic = undecided(&what, assumes[0].span);
+            diagnostic.level = Level::Warning;
+            self.said.push(diagnostic);
         }
     }
 

@@ -6,7 +6,7 @@ use super::granted::{Granted, allows};
 use super::place;
 use crate::codes;
 use crate::diagnostic::{Diagnostic, Label};
-use crate::ir::{Access, Policy, Rule, decide};
+use crate::ir::{Access, Rule};
 use crate::sets::path::{AbsPath, PathSet};
 use crate::source::Span;
 use crate::vocabulary::{Effect, Verb};
@@ -53,7 +53,7 @@ pub(super) fn check(granted: &Granted<'_, '_>) -> Vec<Diagnostic> {
         .filter_map(|(id, rule)| {
             let path = granted.lightly(|| granted.path(id, &outside, &[Verb::Exec]))?;
             let message = "what the command writes here it may run, and so may whoever finds it afterwards";
-            let (run, text) = run_by(policy, &path);
+            let (run, text) = run_by(granted, &path);
             let own = if run == rule.span { "written and run by this" } else { "written by this" };
             let mut diagnostic = Diagnostic::new(&WRITE_AND_RUN, message).label(rule.span, own);
             diagnostic.labels.extend((run != rule.span).then(|| Label { span: run, text: text.to_owned() }));
@@ -64,8 +64,9 @@ pub(super) fn check(granted: &Granted<'_, '_>) -> Vec<Diagnostic> {
 }
 
 /// What permits that a path is run: a rule about running, or what lets it be read.
-fn run_by(policy: &Policy, path: &AbsPath) -> (Span, &'static str) {
-    let decisive = decide(policy, &Access::Exec(path.clone())).decisive;
+fn run_by(granted: &Granted<'_, '_>, path: &AbsPath) -> (Span, &'static str) {
+    let policy = granted.policy();
+    let decisive = granted.decide(&Access::Exec(path.clone())).decisive;
     let allow = |rule: &&Rule| rule.effect == Effect::Allow;
     match decisive.iter().map(|id| policy.rule(*id)).find(allow) {
         Some(rule) if rule.verb == Verb::Exec => (rule.span, "and run by this"),
