@@ -182,9 +182,8 @@ fn more_lines(table: &Table, more: usize) -> String {
 }
 
 /// ` (ads.txt:12)`: the line by which a rule holds an access, where its set is a list in a file.
-fn listed(rule: &Rule, access: &Access) -> String {
-    let Access::Connect { name: Some(name), .. } = access else { return String::new() };
-    rule.subject.listed(name).map_or_else(String::new, |(file, line)| format!(" ({file}:{line})"))
+fn listed(policy: &Policy, rule: &Rule, access: &Access) -> String {
+    policy.listed(rule, access).map_or_else(String::new, |(file, line)| format!(" ({file}:{line})"))
 }
 
 /// Whether a rule is one of those that are looked at: no embedded module's.

@@ -91,7 +91,7 @@ impl Side<'_> {
         let ids = decide(&self.policy, access).decisive;
         ids.into_iter()
             .take(2)
-            .map(|id| format!("{}{}", self.line(id), rule::entry(self.policy.rule(id), access)))
+            .map(|id| format!("{}{}", self.line(id), rule::entry(&self.policy, self.policy.rule(id), access)))
             .collect()
     }
 

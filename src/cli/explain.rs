@@ -244,7 +244,7 @@ impl Answer<'_> {
 
     fn line(&self, id: RuleId) -> String {
         let rule = self.policy.rule(id);
-        format!("{}{}", rule::words(rule, self.sources), rule::entry(rule, self.access))
+        format!("{}{}", rule::words(rule, self.sources), rule::entry(self.policy, rule, self.access))
     }
 
     fn others(&self) -> impl Iterator<Item = RuleId> {

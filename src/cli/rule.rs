@@ -1,6 +1,6 @@
 //! A rule in words: what people see of it beside its file and line.
 
-use sandbox_runtime::ir::{Access, Rule};
+use sandbox_runtime::ir::{Access, Policy, Rule};
 use sandbox_runtime::source::Sources;
 use std::fmt::Write as _;
 
@@ -15,13 +15,8 @@ pub fn words(rule: &Rule, sources: &Sources) -> String {
 }
 
 /// ` (ads.txt:8812)`: the entry of a list by which the rule matches an access.
-pub fn entry(rule: &Rule, access: &Access) -> String {
-    match access {
-        Access::Connect { name: Some(name), .. } => {
-            rule.subject.listed(name).map_or_else(String::new, |(file, line)| format!(" ({file}:{line})"))
-        }
-        _ => String::new(),
-    }
+pub fn entry(policy: &Policy, rule: &Rule, access: &Access) -> String {
+    policy.listed(rule, access).map_or_else(String::new, |(file, line)| format!(" ({file}:{line})"))
 }
 
 /// The same, with the reason it gives.

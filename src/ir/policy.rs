@@ -1,5 +1,6 @@
 //! The rules, once names, lists, includes and `on` blocks are gone.
 
+use super::access::Access;
 use super::facts::Facts;
 use crate::sets::{
     address::AddressSet,
@@ -36,6 +37,8 @@ pub struct Policy {
     pub suppressions: Vec<Suppression>,
     /// The files it was read from, by the names under which they were opened: policies and lists, no embedded module.
     pub files: Vec<String>,
+    /// Of each rule whose set is a list of paths in a file, by its span, where the entries stand.
+    pub lists: BTreeMap<Span, Arc<List>>,
     /// The machine; empty until bound.
     #[serde(skip)]
     pub facts: Facts,
@@ -59,8 +62,26 @@ impl Policy {
             assumes: Vec::new(),
             suppressions: Vec::new(),
             files: Vec::new(),
+            lists: BTreeMap::new(),
             facts: Facts::default(),
             absent: None,
+        }
+    }
+
+    /// The file and the line of the entry by which a rule holds an access, where its set is a list in a file.
+    pub fn listed<'p>(&'p self, rule: &'p Rule, access: &Access) -> Option<(&'p str, u32)> {
+        match (access, &rule.subject) {
+            (Access::Connect { name: Some(name), .. }, subject) => subject.listed(name),
+            (
+                Access::Read(path) | Access::Write(path) | Access::Exec(path) | Access::Socket(path),
+                Subject::Paths(set),
+            ) => {
+                // A rule of other names that the places have is none of the list.
+                let list = self.lists.get(&rule.span).filter(|list| list.lines.len() == set.include.len())?;
+                let at = set.include.iter().position(|pattern| pattern.contains(path))?;
+                Some((&*list.file, list.lines[at]))
+            }
+            _ => None,
         }
     }
 
@@ -89,6 +110,13 @@ impl Policy {
         facts.through.retain(|(_, span)| !spans.contains(span));
         policy
     }
+}
+
+/// Where the entries of a list of paths stand: the file, and a line for each, in the order of the rule's set.
+#[derive(Debug, PartialEq, Eq)]
+pub struct List {
+    pub file: Arc<str>,
+    pub lines: Vec<u32>,
 }
 
 /// A policy without variables, and the facts of the machine it is bound to. Only `bind` makes one.

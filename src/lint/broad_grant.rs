@@ -84,7 +84,7 @@ pub fn check(policy: &Policy) -> Vec<Diagnostic> {
                 Subject::Names(set) => names(policy, rule.verb, set),
             }?;
             let message = format!("this allows {}", broad.what);
-            let text = format!("more than a task needs{}", listed(rule, &broad.witness));
+            let text = format!("more than a task needs{}", listed(policy, rule, &broad.witness));
             let diagnostic = Diagnostic::new(&BROAD_GRANT, message).label(rule.span, text);
             Some(diagnostic.witness(broad.witness.to_string()).help(broad.help))
         })

@@ -52,7 +52,7 @@ pub(super) fn check(study: &Study<'_>) -> Vec<Diagnostic> {
                 Answer::Some(access) => Some(access),
                 Answer::None | Answer::Unknown => None,
             };
-            let line = |rule| access.as_ref().map(|access| listed(rule, access)).unwrap_or_default();
+            let line = |rule| access.as_ref().map(|access| listed(policy, rule, access)).unwrap_or_default();
             let mut diagnostic = Diagnostic::new(&CONFLICT, message)
                 .label(rule.span, format!("allowed here, to no effect{}", line(rule)))
                 .label(deny.span, format!("`{effect}` here{}", line(deny)))

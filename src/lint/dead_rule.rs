@@ -69,10 +69,10 @@ fn one(study: &Study<'_>, id: RuleId) -> Option<Diagnostic> {
         return Some(diagnostic.label(rule.span, "nothing is left of this").help(help));
     };
     let message = format!("this `allow {}` decides nothing: all of it is denied", rule.verb);
-    let mut diagnostic =
-        Diagnostic::new(&DEAD_RULE, message).label(rule.span, format!("decides nothing{}", listed(rule, &access)));
+    let mut diagnostic = Diagnostic::new(&DEAD_RULE, message)
+        .label(rule.span, format!("decides nothing{}", listed(policy, rule, &access)));
     for deny in covering(study, &access).into_iter().map(|deny| policy.rule(deny)) {
-        diagnostic = diagnostic.label(deny.span, format!("denied by this{}", listed(deny, &access)));
+        diagnostic = diagnostic.label(deny.span, format!("denied by this{}", listed(policy, deny, &access)));
     }
     let help = "take it out, or write what denies it so that this is strictly inside of it";
     Some(diagnostic.help(help).witness(access.to_string()))

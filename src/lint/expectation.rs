@@ -68,7 +68,7 @@ fn one(study: &Study<'_>, expect: &Expect) -> Option<Diagnostic> {
         .label(expect.span, "this does not hold")
         .witness(access.to_string());
     for rule in verdict.decisive.iter().map(|id| policy.rule(*id)) {
-        diagnostic = diagnostic.label(rule.span, format!("{found} by this{}", listed(rule, &access)));
+        diagnostic = diagnostic.label(rule.span, format!("{found} by this{}", listed(policy, rule, &access)));
     }
     if verdict.decisive.is_empty()
         && let Some(default) = policy.default_of(expect.verb)

@@ -90,7 +90,7 @@ pub fn check(policy: &Policy) -> Vec<Diagnostic> {
         let message = format!("`{label}` {why}");
         let named = HostSet { include: vec![named], exclude: hosts.exclude.clone() };
         let access = connection(peers, &named).filter(|access| decide(policy, access).allowed);
-        let line = access.as_ref().map(|access| listed(rule, access)).unwrap_or_default();
+        let line = access.as_ref().map(|access| listed(policy, rule, access)).unwrap_or_default();
         let mut diagnostic =
             Diagnostic::new(&MIXED_SCRIPT, message).label(rule.span, format!("may be taken for another host{line}"));
         diagnostic.witness = access.map(|access| access.to_string());

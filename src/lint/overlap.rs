@@ -53,8 +53,8 @@ pub(super) fn check(study: &Study<'_>) -> Vec<Diagnostic> {
             format!("this `{effect} {}` takes a part of an `allow`, and neither is inside the other", rule.verb);
         found.push(
             Diagnostic::new(&OVERLAP, message)
-                .label(rule.span, format!("what they share is denied{}", listed(rule, &access)))
-                .label(allow.span, format!("allowed here otherwise{}", listed(allow, &access)))
+                .label(rule.span, format!("what they share is denied{}", listed(policy, rule, &access)))
+                .label(allow.span, format!("allowed here otherwise{}", listed(policy, allow, &access)))
                 .help("write the `deny` inside the `allow`, or the `allow` inside the `deny`, if one is meant as the exception")
                 .witness(access.to_string()),
         );

@@ -49,8 +49,8 @@ pub(super) fn check(study: &Study<'_>, worths: &[(RuleId, Worth)]) -> Vec<Diagno
     let one = |(id, access): (RuleId, &Access)| {
         let rule = policy.rule(id);
         let message = format!("nothing changes without this `allow {}`", rule.verb);
-        let mut diagnostic =
-            Diagnostic::new(&REDUNDANT_RULE, message).label(rule.span, format!("adds nothing{}", listed(rule, access)));
+        let mut diagnostic = Diagnostic::new(&REDUNDANT_RULE, message)
+            .label(rule.span, format!("adds nothing{}", listed(policy, rule, access)));
         let others = study.decide(access).matching.into_iter().filter(|other| *other != id);
         let mut others = others.filter(|other| policy.rule(*other).effect == Effect::Allow).peekable();
         let help = if others.peek().is_some() {
@@ -59,7 +59,7 @@ pub(super) fn check(study: &Study<'_>, worths: &[(RuleId, Worth)]) -> Vec<Diagno
             "take it out: the default permits it"
         };
         let (span, line) = match others.next().map(|other| policy.rule(other)) {
-            Some(other) => (Some(other.span), listed(other, access)),
+            Some(other) => (Some(other.span), listed(policy, other, access)),
             None => (policy.default_of(access.words().0), String::new()),
         };
         let text = format!("permitted by this as well{line}");

@@ -51,8 +51,8 @@ pub(super) fn check(study: &Study<'_>, worths: &[(RuleId, Worth)]) -> Vec<Diagno
         let more = if more == 0 { String::new() } else { format!(" and {more} more") };
         let message = format!("this `allow {}` opens a `deny`{more}, since it is more specific", rule.verb);
         let mut diagnostic = Diagnostic::new(&REOPENS, message)
-            .label(rule.span, format!("opens a part{}", listed(rule, access)))
-            .label(deny.span, format!("of this{}", listed(deny, access)))
+            .label(rule.span, format!("opens a part{}", listed(policy, rule, access)))
+            .label(deny.span, format!("of this{}", listed(policy, deny, access)))
             .help("write `forbid` where no exception is meant, or say above the `allow` why it is one")
             .witness(access.to_string());
         if foreign.is_some() {

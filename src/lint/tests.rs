@@ -124,6 +124,13 @@ fn a_rule_that_is_a_list_is_shown_with_the_line_of_its_file() {
     let reopens = found.iter().find(|said| said.code.name == "reopens").unwrap();
     let labels: Vec<&str> = reopens.labels.iter().map(|label| label.text.as_str()).collect();
     assert_eq!(labels, ["opens a part", "of this (ads.txt:3)"]);
+    let text = "srt 1\ndefault read deny\nlet shut = lines(\"shut.txt\")\nallow read $WORKSPACE/b/c\ndeny read $shut\n";
+    let given = sources.add("b.policy", text);
+    let files = Texts(&[("shut.txt", "$WORKSPACE/a\n\n$WORKSPACE/b\n")]);
+    let (policy, _) = resolve(&[given], &mut sources, &files, &options);
+    let found = super::run(&policy.unwrap(), wanted);
+    let reopens = found.iter().find(|said| said.code.name == "reopens").unwrap();
+    assert_eq!(reopens.labels[1].text, "of this (shut.txt:3)");
 }
 
 /// What people see: each finding of a policy that has one of each.

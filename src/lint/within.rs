@@ -87,7 +87,7 @@ fn more(policy: &Policy, ceiling: &Policy, within: &Within, access: &Access) -> 
     match (decide(policy, access).decisive.first(), policy.default_of(verb)) {
         (Some(id), _) => {
             let rule = policy.rule(*id);
-            diagnostic = diagnostic.label(rule.span, format!("permitted by this{}", listed(rule, access)));
+            diagnostic = diagnostic.label(rule.span, format!("permitted by this{}", listed(policy, rule, access)));
         }
         (None, Some(default)) => diagnostic = diagnostic.label(default, "permitted by this default"),
         (None, None) => {}
@@ -95,7 +95,7 @@ fn more(policy: &Policy, ceiling: &Policy, within: &Within, access: &Access) -> 
     diagnostic = match (decide(ceiling, access).decisive.first(), ceiling.default_of(verb)) {
         (Some(id), _) => {
             let rule = ceiling.rule(*id);
-            diagnostic.label(rule.span, format!("and denied by this{}", listed(rule, access)))
+            diagnostic.label(rule.span, format!("and denied by this{}", listed(ceiling, rule, access)))
         }
         (None, Some(default)) => diagnostic.label(default, "and denied by this default"),
         (None, None) => {

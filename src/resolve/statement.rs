@@ -159,6 +159,9 @@ impl<'a> Adder<'a, '_, '_, '_> {
                     continue;
                 }
                 let span = resolved.span;
+                if let Item::Paths(_, list) = &resolved.item {
+                    self.policy.lists.insert(span, Arc::clone(list));
+                }
                 for (subject, unset) in self.subjects(resolved, &except, purpose) {
                     let because = because.clone();
                     let origin = self.origin;

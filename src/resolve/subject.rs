@@ -52,7 +52,7 @@ impl Except {
                     except.paths.push(pattern);
                     None
                 }
-                Item::Paths(mut patterns) => {
+                Item::Paths(mut patterns, _) => {
                     except.paths.append(&mut patterns);
                     None
                 }
@@ -156,7 +156,7 @@ pub(super) fn subjects(
     let paths = |include| vec![Subject::Paths(PathSet { include, exclude: except.paths.clone() })];
     match item {
         Item::Path(pattern) => paths(vec![pattern]),
-        Item::Paths(patterns) => paths(patterns),
+        Item::Paths(patterns, _) => paths(patterns),
         Item::Name(pattern) => {
             vec![Subject::Names(NameSet { include: vec![pattern], exclude: except.names.clone() })]
         }

@@ -5,6 +5,7 @@ use super::literal;
 use super::load::Loader;
 use super::target::Item;
 use crate::diagnostic::{Diagnostic, Label};
+use crate::ir::List;
 use crate::sets::host::Repeated;
 use crate::sets::{host, path};
 use crate::source::{SourceId, Span};
@@ -26,6 +27,8 @@ pub(super) struct Tables<'l, 'w> {
 #[derive(Default)]
 struct Entries {
     paths: Vec<path::Pattern>,
+    /// The line of each of them.
+    lines: Vec<u32>,
     hosts: host::Builder,
     addresses: Vec<(IpAddr, u8)>,
     /// The line of each path and address.
@@ -79,7 +82,9 @@ impl Tables<'_, '_> {
         }
         self.say_repeated(file, (&name, &text), entries.repeated, diagnostics);
         match entries {
-            Entries { paths, .. } if !paths.is_empty() => Some(Item::Paths(paths)),
+            Entries { paths, lines, .. } if !paths.is_empty() => {
+                Some(Item::Paths(paths, Arc::new(List { file: name.into(), lines })))
+            }
             Entries { hosts, .. } if !hosts.is_empty() => {
                 let known = Known::key(&name, &text);
                 drop(text);
@@ -149,6 +154,7 @@ impl Entries {
             };
             self.note(Plain::Path(path.clone()), line);
             self.paths.push(path);
+            self.lines.push(line);
         } else if let Some((address, prefix)) = address(entry)? {
             self.only(self.hosts.is_empty() && self.paths.is_empty(), "an address")?;
             self.note(Plain::Address(address, prefix), line);

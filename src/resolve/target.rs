@@ -22,7 +22,7 @@ pub(super) enum Item {
     Localhost(Option<ast::Ports>),
     Address(IpAddr, u8, Option<ast::Ports>),
     Name(name::Pattern),
-    Paths(Vec<path::Pattern>),
+    Paths(Vec<path::Pattern>, Arc<crate::ir::List>),
     Hosts(Arc<host::Table>),
     Addresses(Vec<(IpAddr, u8)>),
 }
@@ -93,7 +93,7 @@ impl Reader<'_, '_, '_, '_> {
 
     fn fits(&mut self, item: &Item, kind: Kind, span: Span) -> bool {
         let fits = match item {
-            Item::Path(_) | Item::Paths(_) => kind == Kind::Path,
+            Item::Path(_) | Item::Paths(..) => kind == Kind::Path,
             Item::Host(..) | Item::Hosts(_) => kind == Kind::Peer,
             Item::Localhost(_) | Item::Address(..) | Item::Addresses(_) => matches!(kind, Kind::Peer | Kind::Address),
             Item::Name(_) => matches!(kind, Kind::Variable | Kind::Service),
@@ -301,7 +301,7 @@ impl Item {
             Item::Host(..) | Item::Localhost(_) => "a host name",
             Item::Address(..) => "an address",
             Item::Name(_) => "a name",
-            Item::Paths(_) => "a list of paths",
+            Item::Paths(..) => "a list of paths",
             Item::Hosts(_) => "a list of host names",
             Item::Addresses(_) => "a list of addresses",
         }
