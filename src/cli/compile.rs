@@ -46,7 +46,7 @@ fn one(compile: &Compile, file: &Path) -> Result<u8, String> {
     let mut written: Vec<(String, Vec<u8>)> = Vec::new();
     let mut failed = false;
     for target in targets {
-        let wanted = wanted(compile, target)?;
+        let wanted = wanted(compile, target);
         if wanted.is_empty() {
             continue;
         }
@@ -161,15 +161,15 @@ fn targets(compile: &Compile) -> Result<Vec<Target>, String> {
     Ok(named)
 }
 
-fn wanted(compile: &Compile, target: Target) -> Result<Vec<Emit>, String> {
+fn wanted(compile: &Compile, target: Target) -> Vec<Emit> {
     if compile.emit.is_empty() {
-        return Ok(Emit::usual(target, compile.host).to_vec());
+        return Emit::usual(target, compile.host).to_vec();
     }
     let mut wanted: Vec<Emit> = compile.emit.iter().map(|emit| emit.emit()).collect();
     wanted.retain(|emit| emit.target().is_none_or(|of| of == target));
     wanted.sort_unstable();
     wanted.dedup();
-    Ok(wanted)
+    wanted
 }
 
 /// Builds for one target; the policy, before it is bound, and the texts, beside it.
