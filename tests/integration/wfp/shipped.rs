@@ -69,15 +69,15 @@ fn each_shipped_policy_is_proved() {
         let (filters, lists) = (filters(&plan, &sources), access_lists(&plan, &sources));
         assert_eq!(prove_filters(&policy, &Needs::default().proxy_ports, &filters), Ok(()), "{name}");
         assert_eq!(prove_access_lists(&policy, &gaps, &lists), Ok(()), "{name}\n{lists}");
-        let built = artefact::wfp(&policy, &sources, &[Emit::Wfp, Emit::Acl]).unwrap();
-        let stops: Vec<_> = built.diagnostics.iter().filter(|said| said.level == Level::Error).collect();
-        assert!(stops.is_empty(), "{name}: {stops:#?}");
-        assert_eq!(
-            built.artefacts,
-            [(Emit::Wfp, filters.clone().into_bytes()), (Emit::Acl, lists.clone().into_bytes())]
-        );
         let name = name.trim_end_matches(".policy");
         if path.parent().unwrap().ends_with("policies") {
+            let built = artefact::wfp(&policy, &sources, &[Emit::Wfp, Emit::Acl]).unwrap();
+            let stops: Vec<_> = built.diagnostics.iter().filter(|said| said.level == Level::Error).collect();
+            assert!(stops.is_empty(), "{name}: {stops:#?}");
+            assert_eq!(
+                built.artefacts,
+                [(Emit::Wfp, filters.clone().into_bytes()), (Emit::Acl, lists.clone().into_bytes())]
+            );
             let body = format!("{}\n{filters}\n{lists}", summary(&gaps, &sources));
             settings.bind(|| insta::assert_snapshot!(name, body));
         }
