@@ -13,7 +13,7 @@ use crate::sets::path::{AbsPath, PathSet, Pattern, Segment, Start};
 use crate::verify::Fault;
 use crate::vocabulary::{Effect, Reach, Verb};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 type Read<T> = Result<T, Fault>;
 
@@ -145,8 +145,8 @@ impl Lists {
     }
 
     fn paths(&self) -> Vec<&AbsPath> {
-        let paths: BTreeMap<&AbsPath, ()> = self.aces.iter().map(|ace| (&ace.path, ())).collect();
-        paths.into_keys().collect()
+        let paths: BTreeSet<&AbsPath> = self.aces.iter().map(|ace| &ace.path).collect();
+        paths.into_iter().collect()
     }
 
     /// Content is written where attributes are; but of a directory the same bits mean making something in it, which is
@@ -238,10 +238,10 @@ fn read(text: &str) -> Read<Lists> {
     }
     let entries = whole["entries"].as_array().ok_or_else(|| unread(&"there is no list of entries"))?;
     let mut lists = Lists { aces: Vec::new(), owned: Vec::new() };
-    let mut paths: BTreeMap<AbsPath, ()> = BTreeMap::new();
+    let mut paths: BTreeSet<AbsPath> = BTreeSet::new();
     for entry in entries {
         let named = entry["path"].as_str().and_then(path).ok_or_else(|| unread(&"an entry has no path"))?;
-        if paths.insert(named.clone(), ()).is_some() {
+        if !paths.insert(named.clone()) {
             return Err(unread(&format!("`{named}` has two entries")));
         }
         let aces = entry["aces"].as_array().ok_or_else(|| unread(&format!("`{named}` has no entries")))?;

@@ -4,7 +4,7 @@ use super::super::codes;
 use super::held::{VERBS, is_there};
 use super::{Needs, network};
 use crate::analysis::permission::{self, Permission, Prepared};
-use crate::analysis::{Answer, Budget, Cause, Exhausted, Member, Study, changes};
+use crate::analysis::{Answer, Budget, Cause, Member, Study, changes};
 use crate::backend::bubblewrap::{EXEC_BY_CONTENT, LATER_NAMES, NOT_GRANTED};
 use crate::backend::gap::{Gap, Operation};
 use crate::backend::{PROXY_ONLY, UNENFORCEABLE};
@@ -148,23 +148,20 @@ pub(super) fn of_files(policy: &Policy, held: &Policy) -> Vec<Gap> {
     let mut seen: BTreeSet<RuleId> = BTreeSet::new();
     for verb in VERBS {
         let mut budget = Budget::new(STEPS);
-        match changes(whole.whole(), part.whole(), verb, &mut budget) {
-            Ok(found) => {
-                for (cause, access) in found {
-                    let Cause::Removed(id) = cause else { continue };
-                    if seen.insert(id) {
-                        let said = later(policy, id).witness(access.to_string());
-                        gaps.push(gap(said, region(policy, held, id)));
-                    }
+        if let Ok(found) = changes(whole.whole(), part.whole(), verb, &mut budget) {
+            for (cause, access) in found {
+                let Cause::Removed(id) = cause else { continue };
+                if seen.insert(id) {
+                    let said = later(policy, id).witness(access.to_string());
+                    gaps.push(gap(said, region(policy, held, id)));
                 }
             }
+        } else {
             // Where it is not known which of the rules make a difference, each that was narrowed may.
-            Err(Exhausted) => {
-                let narrowed = policy.rules_of(verb).filter(|(id, rule)| {
-                    rule.effect != Effect::Allow && rule.subject != held.rule(*id).subject && seen.insert(*id)
-                });
-                gaps.extend(narrowed.map(|(id, _)| gap(later(policy, id), region(policy, held, id))));
-            }
+            let narrowed = policy.rules_of(verb).filter(|(id, rule)| {
+                rule.effect != Effect::Allow && rule.subject != held.rule(*id).subject && seen.insert(*id)
+            });
+            gaps.extend(narrowed.map(|(id, _)| gap(later(policy, id), region(policy, held, id))));
         }
         for (id, witness) in not_granted(&part, &whole, held, verb) {
             if seen.insert(id) {
