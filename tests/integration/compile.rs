@@ -54,7 +54,7 @@ fn what_is_checked_in_is_kept_true() {
         names.sort();
         names
     };
-    assert_eq!(names("compiled"), ["agent.sb", "agent.seccomp"]);
+    assert_eq!(names("compiled"), ["agent.acl.json", "agent.sb", "agent.seccomp", "agent.wfp.json"]);
     assert_eq!(srt(&scene, &[&all[..], &["--check"]].concat()).code, 0);
     let file = scene.home().join("agent.policy");
     fs::write(&file, POLICY.replace("private", "secret")).unwrap();
