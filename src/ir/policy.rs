@@ -38,6 +38,7 @@ pub struct Policy {
     /// The files it was read from, by the names under which they were opened: policies and lists, no embedded module.
     pub files: Vec<String>,
     /// Of each rule whose set is a list of paths in a file, by its span, where the entries stand.
+    #[serde(with = "pairs")]
     pub lists: BTreeMap<Span, Arc<List>>,
     /// The machine; empty until bound.
     #[serde(skip)]
@@ -113,10 +114,26 @@ impl Policy {
 }
 
 /// Where the entries of a list of paths stand: the file, and a line for each, in the order of the rule's set.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct List {
     pub file: Arc<str>,
     pub lines: Vec<u32>,
+}
+
+/// Lists by their spans, as a sequence of pairs: a key of JSON is a text.
+mod pairs {
+    use super::{List, Span};
+    use serde::{Deserialize, Deserializer, Serializer};
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    pub fn serialize<S: Serializer>(lists: &BTreeMap<Span, Arc<List>>, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(lists)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<Span, Arc<List>>, D::Error> {
+        Ok(Vec::deserialize(deserializer)?.into_iter().collect())
+    }
 }
 
 /// A policy without variables, and the facts of the machine it is bound to. Only `bind` makes one.
