@@ -6,7 +6,7 @@
 
 use crate::ir::{Policy, Rule, RuleId, Subject, more_specific};
 use crate::sets::path::{PathSet, Pattern, Segment, Start};
-use crate::vocabulary::{Effect, Verb};
+use crate::vocabulary::{Effect, Reach, Verb};
 use std::collections::BTreeSet;
 
 /// The verbs whose rules entries are made of.
@@ -93,9 +93,11 @@ fn instance(policy: &Policy, id: RuleId, pattern: &Pattern) -> Option<Pattern> {
     // An allow inside the whole denial opens it; of one that is not inside the instance, though they meet, the instance would
     // deny what the policy permits.
     let part = PathSet::from(instance.clone());
+    // What is allowed below a place is not allowed at it, where it is written.
+    let around = Pattern { reach: Reach::Tree, ..pattern.clone() };
     let closes = |allow: RuleId, rule: &Rule| match &rule.subject {
         Subject::Paths(set) => {
-            set.include.iter().any(|allow| pattern.contains(&allow.literal_prefix()))
+            set.include.iter().any(|allow| around.contains(&allow.literal_prefix()))
                 && more_specific(policy, allow, id)
                 && !set.is_strictly_inside(&part)
                 && set.overlap(&part).is_some()
