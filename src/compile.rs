@@ -9,7 +9,7 @@ use crate::backend::Target;
 use crate::backend::bubblewrap::{Needs, Plan, lower};
 use crate::backend::{seatbelt, wfp};
 use crate::diagnostic::{Diagnostic, any_error};
-use crate::ir::{BoundPolicy, Origin, Policy, Rule};
+use crate::ir::{BoundPolicy, Origin, Policy, Rule, Suppression};
 use crate::lint::{self, Wanted};
 use crate::resolve;
 use crate::source::Span;
@@ -56,10 +56,17 @@ pub fn elsewhere(policy: &Policy) -> (Vec<Diagnostic>, Vec<Span>) {
         said.extend(seatbelt::stopping(policy));
     }
     let (said, mut used) = accepting(policy, said);
+    // The gaps are for whoever compiles for it; what accepts one is of use. To find them takes long, and most policies say
+    // nothing of them.
+    let waits = |suppression: &Suppression| {
+        Target::Wfp.gaps().iter().any(|kind| kind.code.name == suppression.code)
+            && !used.contains(&suppression.span)
+            && !in_std(policy, suppression.span)
+    };
     if policy.system == System::Windows
+        && policy.suppressions.iter().any(waits)
         && let Ok(lowered) = wfp::lower(policy, &wfp::Needs::default())
     {
-        // The gaps are for whoever compiles for it; what accepts one is of use.
         used.extend(accepting(policy, lowered.gaps.into_iter().map(|gap| gap.said).collect()).1);
     }
     (said, used)
@@ -87,7 +94,7 @@ fn shell_config(system: System) -> Vec<Rule> {
 }
 
 /// Whether a place is in an embedded module, which is written for every machine at once.
-fn in_std(policy: &BoundPolicy, span: Span) -> bool {
+fn in_std(policy: &Policy, span: Span) -> bool {
     policy.rules.iter().any(|rule| rule.origin == Origin::Std && rule.span.source == span.source)
 }
 
