@@ -24,6 +24,7 @@ use std::cell::OnceCell;
 pub use crate::sets::many::{Budget, Exhausted, Kind, Member};
 pub use alone::{Alone, alone};
 pub use condense::condensed;
+pub use layer::openers;
 pub use objects::Cause;
 pub use permission::Permission;
 pub use worth::Worth;

@@ -101,6 +101,14 @@ impl<'p> Layer<'p> {
     }
 }
 
+/// Each `deny` and `forbid` of a verb, of connections those over names, with the allows that are more specific than it. By the
+/// tree of all: of thousands of rules each is compared with few.
+pub fn openers(policy: &Policy, verb: Verb) -> Vec<(RuleId, Vec<RuleId>)> {
+    let layer = Layer::new(policy, verb);
+    let of = |openers: &Vec<usize>| openers.iter().map(|a| layer.allows[*a]).collect();
+    layer.denies[..layer.own].iter().copied().zip(layer.openers.iter().map(of)).collect()
+}
+
 impl Layer<'_> {
     /// Where an allow of the policy is among those of the layer.
     pub fn place_of(&self, allow: RuleId) -> Option<usize> {

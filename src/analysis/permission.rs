@@ -3,9 +3,9 @@
 //!
 //! Of paths and names alone: connections are compared as policies.
 
-use super::layer::{compiled, kind, variables};
+use super::layer::{compiled, kind, openers, variables};
 use super::{Answer, Budget, Exhausted};
-use crate::ir::{Policy, Rule, Subject, more_specific};
+use crate::ir::{Policy, Subject};
 use crate::sets::many::{self, Compiled, Index, Kind, Member, Refusal, Space};
 use crate::vocabulary::{Effect, Verb};
 use std::collections::HashSet;
@@ -50,26 +50,17 @@ impl Permission {
     }
 
     fn take(&mut self, policy: &Policy, verb: Verb, grants: bool) {
-        let allows: Vec<_> = policy.rules_of(verb).filter(|(_, rule)| rule.effect == Effect::Allow).collect();
         if grants {
-            self.grants.extend(allows.iter().map(|(_, rule)| rule.subject.clone()));
+            let allows = policy.rules_of(verb).filter(|(_, rule)| rule.effect == Effect::Allow);
+            self.grants.extend(allows.map(|(_, rule)| rule.subject.clone()));
         }
-        for (id, rule) in policy.rules_of(verb).filter(|(_, rule)| rule.effect != Effect::Allow) {
-            let opens = |allow: &Rule, number| {
-                rule.effect == Effect::Deny
-                    && may_be_inside(&allow.subject, &rule.subject)
-                    && more_specific(policy, number, id)
-            };
-            let lifted_by: Vec<_> = allows
-                .iter()
-                .filter(|(number, allow)| opens(allow, *number))
-                .map(|(_, allow)| allow.subject.clone())
-                .collect();
+        for (id, openers) in openers(policy, verb) {
+            let lifted_by: Vec<_> = openers.iter().map(|allow| policy.rule(*allow).subject.clone()).collect();
             for (_, set) in policy.facts.elsewhere.iter().filter(|(denied, _)| *denied == id) {
                 let set = Subject::Paths(set.clone());
                 self.refusals.push(Refused { set, lifted_by: lifted_by.clone() });
             }
-            self.refusals.push(Refused { set: rule.subject.clone(), lifted_by });
+            self.refusals.push(Refused { set: policy.rule(id).subject.clone(), lifted_by });
         }
     }
 
@@ -81,17 +72,6 @@ impl Permission {
     fn subjects(&self) -> impl Iterator<Item = &Subject> {
         let refused = self.refusals.iter().flat_map(|refused| std::iter::once(&refused.set).chain(&refused.lifted_by));
         self.grants.iter().chain(refused)
-    }
-}
-
-/// `false` where the literal prefixes already say that a set has members outside another, or is empty. Of thousands of rules
-/// nearly all are that far apart.
-fn may_be_inside(own: &Subject, whole: &Subject) -> bool {
-    match (own, whole) {
-        (Subject::Paths(own), Subject::Paths(whole)) => {
-            own.include.iter().all(|own| whole.include.iter().any(|whole| !own.begins_apart(whole)))
-        }
-        _ => true,
     }
 }
 

@@ -8,10 +8,10 @@ use super::moves::Moves;
 use super::plan::{Clauses, Granted, Parameter, Plan, Withheld};
 use super::spelling::in_all_spellings;
 use crate::analysis::permission::{self, Permission, Prepared};
-use crate::analysis::{Answer, Budget, Member};
+use crate::analysis::{Answer, Budget, Member, openers};
 use crate::backend::gap::{Gap, Operation};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::ir::{Policy, Rule, RuleId, Subject, more_specific};
+use crate::ir::{Policy, Rule, Subject};
 use crate::sets::glob::Piece;
 use crate::sets::path::{AbsPath, PathSet, Pattern, Segment, Start};
 use crate::sets::peer::{Endpoint, PeerSet};
@@ -166,11 +166,11 @@ fn felt(verb: Verb) -> &'static [Operation] {
 
 fn clauses(policy: &Policy, verb: Verb) -> Clauses {
     let mut clauses = Clauses::default();
-    let allows: Vec<(RuleId, &Rule)> = policy.rules_of(verb).filter(|(_, rule)| rule.effect == Effect::Allow).collect();
-    clauses.granted.extend(allows.iter().map(|(_, rule)| Granted { set: rule.subject.clone(), span: rule.span }));
-    for (id, rule) in policy.rules_of(verb).filter(|(_, rule)| rule.effect != Effect::Allow) {
-        let opens = |allow| rule.effect == Effect::Deny && more_specific(policy, allow, id);
-        let lifted_by = allows.iter().filter(|(allow, _)| opens(*allow)).map(|(_, rule)| rule.subject.clone());
+    let allows = policy.rules_of(verb).filter(|(_, rule)| rule.effect == Effect::Allow);
+    clauses.granted.extend(allows.map(|(_, rule)| Granted { set: rule.subject.clone(), span: rule.span }));
+    for (id, openers) in openers(policy, verb) {
+        let rule = policy.rule(id);
+        let lifted_by = openers.iter().map(|allow| policy.rule(*allow).subject.clone());
         let set = match &rule.subject {
             Subject::Paths(set) => Subject::Paths(in_all_spellings(set)),
             other => other.clone(),
