@@ -2,8 +2,8 @@
 //! connections that were meant for somebody else and ended up here; and the resolver that gives names addresses by which
 //! these are known again. All is decided by `ir::decide`, and dialled at the address that was decided.
 //!
-//! Knows rules and events alone; whatever comes in is hostile. TLS is not opened: its first message must ask for the name
-//! that was allowed, and what is said after that, a name that was allowed is trusted with.
+//! Knows rules and events alone; whatever comes in is hostile. TLS is not opened: its first message may ask for no other
+//! name than was allowed, and what is said after that, a name that was allowed is trusted with.
 
 mod admission;
 mod authority;
@@ -55,8 +55,7 @@ struct Proxy {
 /// Serves connections and questions from `doors` until the future is dropped; drops its connections with it. `descriptors` is how many
 /// the process may have.
 ///
-/// Needs a tokio runtime with time and I/O, of either flavour. Names are resolved on threads of their own, four at once,
-/// which hold up neither the future's end nor the runtime's.
+/// Needs a tokio runtime with time and I/O, of either flavour.
 ///
 /// # Errors
 /// Only when accepting fails for good.

@@ -34,29 +34,30 @@ pub(super) async fn serve(stream: TcpStream, target: Option<SocketAddr>, proxy: 
     let _ = stream.set_nodelay(true);
     let mut stage = match target {
         Some(target) if target.port() == resolver::PORT => return resolver::over_stream(&proxy, stream, &served).await,
-        Some(target) => captured(&proxy, stream, target).await,
-        None => opened(&proxy, stream).await,
+        Some(target) => {
+            // It says by where it goes what it asks for.
+            served.store(true, Ordering::Relaxed);
+            captured(&proxy, stream, target).await
+        }
+        None => opened(&proxy, stream, &served).await,
     };
     while let Some(now) = stage {
         stage = match now {
             Stage::Http(client, origin) => http(&proxy, client, origin, &served).await,
-            Stage::Tunnel(client, upstream, authority) => {
-                served.store(true, Ordering::Relaxed);
-                relay(&proxy, client, upstream, authority).await
-            }
+            Stage::Tunnel(client, upstream, authority) => relay(&proxy, client, upstream, authority).await,
         };
     }
 }
 
 /// A connection to the proxy itself: what it speaks is told by its first byte.
-async fn opened(proxy: &Proxy, mut stream: TcpStream) -> Option<Stage> {
+async fn opened(proxy: &Proxy, mut stream: TcpStream, served: &AtomicBool) -> Option<Stage> {
     let mut first = [0];
     // Nothing is kept for a connection that says nothing.
     if !matches!(timeout(proxy.limits.first_byte, stream.peek(&mut first)).await, Ok(Ok(1))) {
         return None;
     }
     if first == [socks::FIVE] || first == [socks::FOUR] {
-        let (authority, upstream) = socks::shake(proxy, &mut stream).await.ok()??;
+        let (authority, upstream) = socks::shake(proxy, &mut stream, served).await.ok()??;
         return Some(Stage::Tunnel(Side::new(stream), Side::new(upstream), Some(authority)));
     }
     Some(Stage::Http(Side::new(stream), None))

@@ -21,19 +21,20 @@ pub enum Hello {
 }
 
 const HANDSHAKE: u8 = 22;
+/// The types of records (RFC 8446, appendix B.1; RFC 6520 for the last).
+const RECORDS: std::ops::RangeInclusive<u8> = 20..=24;
 const CLIENT_HELLO: u8 = 1;
 const SERVER_NAME: u16 = 0;
 const HOST_NAME: u8 = 0;
 /// RFC 8446, section 5.1.
 const LONGEST_RECORD: usize = 1 << 14;
 
-/// Whether the bytes can be the beginning of a handshake record of any TLS.
+/// Whether the bytes can be the beginning of a record of any TLS. Not of a handshake alone: some servers pass over an alert
+/// that stands before it.
 pub fn begins(bytes: &[u8]) -> bool {
     match bytes {
+        [kind, rest @ ..] => RECORDS.contains(kind) && rest.first().is_none_or(|major| *major == 3),
         [] => false,
-        [HANDSHAKE] => true,
-        [HANDSHAKE, major, ..] => *major == 3,
-        _ => false,
     }
 }
 
@@ -53,7 +54,7 @@ pub fn read(bytes: &[u8]) -> Hello {
         let [kind, major, _, high, low] = *header;
         let size = usize::from(u16::from_be_bytes([high, low]));
         if kind != HANDSHAKE || major != 3 {
-            return Hello::Malformed("another record stands in the middle of it");
+            return Hello::Malformed("another record stands before it or in the middle of it");
         }
         if size == 0 || size > LONGEST_RECORD {
             return Hello::Malformed("a record of it has an impossible length");

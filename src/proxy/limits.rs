@@ -18,7 +18,7 @@ pub struct Limits {
     pub head: Duration,
     /// Finding the addresses of a name.
     pub resolve: Duration,
-    /// Name look-ups at once. Each takes a thread while it lasts, even one that nobody waits for any more.
+    /// Name look-ups at once.
     pub lookups: usize,
     /// Addresses of one name that are considered; the resolver's further ones are left out.
     pub addresses: usize,

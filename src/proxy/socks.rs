@@ -9,6 +9,7 @@ use super::dial;
 use super::refusal::Failure;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -40,17 +41,22 @@ mod reply {
     pub const ADDRESS_NOT_SUPPORTED: u8 = 8;
 }
 
-/// Shakes hands and connects; `None` where the client was refused, and told so.
+/// Shakes hands and connects; `None` where the client was refused, and told so. `served` is set once it has asked for something.
 ///
 /// # Errors
 /// When the client breaks off, or says what SOCKS does not.
-pub(super) async fn shake(proxy: &Proxy, client: &mut TcpStream) -> io::Result<Option<(Authority, TcpStream)>> {
+pub(super) async fn shake(
+    proxy: &Proxy,
+    client: &mut TcpStream,
+    served: &AtomicBool,
+) -> io::Result<Option<(Authority, TcpStream)>> {
     let read = async {
         let version = client.read_u8().await?;
         let request = if version == FIVE { read_five(client).await? } else { read_four(client).await? };
         Ok::<_, io::Error>((version, request))
     };
     let (version, request) = timeout(proxy.limits.head, read).await??;
+    served.store(true, Ordering::Relaxed);
     let answer = match request {
         Ok(authority) => match dial::connect(proxy, &authority).await {
             Ok(upstream) => Ok((authority, upstream)),

@@ -2,7 +2,7 @@
 //! captured.
 //!
 //! A side that ends its half ends the same half of the other side, and the other direction goes on. Where a name was
-//! allowed, what the client says is held until its first bytes are told apart: TLS must ask for that name, and HTTP/1 is
+//! allowed, what the client says is held until its first bytes are told apart: TLS may ask for no other, and HTTP/1 is
 //! given back, to be decided request by request. What the server says is never held.
 
 use super::limits::Limits;

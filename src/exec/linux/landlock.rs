@@ -39,9 +39,8 @@ const CHANGE: u64 =
 /// Rights that make sense on something that is no directory.
 const ON_FILES: u64 = EXECUTE | WRITE_FILE | TRUNCATE;
 
-/// Where a resolver's configuration, its modules and sockets are.
-const RESOLVER: [&str; 9] =
-    ["/etc", "/lib", "/lib64", "/usr/lib", "/usr/lib64", "/run", "/var/run", "/mnt/wsl", "/nix/store"];
+/// Where the hosts file and the names of the name servers are, or are linked to: by systemd, WSL and NixOS.
+const RESOLVER: [&str; 5] = ["/etc", "/run", "/var/run", "/mnt/wsl", "/nix/store"];
 
 /// Gives up, for this process and every thread it starts from now on, all files but what looking up a name reads.
 /// A second wall around the proxy, which reads what is hostile: where the kernel has no Landlock there is none.
@@ -57,7 +56,7 @@ pub fn keep_resolver_alone() -> Result<(), Errno> {
         let Ok(place) = open(root.as_fd(), place.as_bytes()) else { continue };
         let mode = fstat(&place)?.st_mode;
         if SFlag::from_bits_truncate(mode & SFlag::S_IFMT.bits()) == SFlag::S_IFDIR {
-            kernel::landlock_allow(ruleset.as_fd(), place.as_fd(), READ | EXECUTE)?;
+            kernel::landlock_allow(ruleset.as_fd(), place.as_fd(), READ)?;
         }
     }
     nix::sys::prctl::set_no_new_privs()?;

@@ -20,8 +20,8 @@ async fn the_address_of_a_name_leads_to_that_name() {
     let mut server = Client::over(within(listener.accept()).await.unwrap().0);
     server.send("greeting").await;
     assert_eq!(client.exactly(8).await, b"greeting");
-    client.send("ping").await;
-    assert_eq!(server.exactly(4).await, b"ping");
+    client.send("ping\n").await;
+    assert_eq!(server.exactly(5).await, b"ping\n");
     assert_eq!(proxy.asked(), ["a.test"], "what was found for the question is what is dialled");
 
     let mut client = proxy.client().await;

@@ -363,8 +363,8 @@ async fn past_the_bound_a_connection_waits_for_one_that_works() {
     assert!(third.head().await.starts_with("HTTP/1.1 403 "));
     // And the other tunnel was left alone.
     let (client, (server, _)) = &mut tunnels[0];
-    client.send("still here").await;
-    let mut buffer = [0; 10];
+    client.send("still here\n").await;
+    let mut buffer = [0; 11];
     within(tokio::io::AsyncReadExt::read_exact(server, &mut buffer)).await.unwrap();
-    assert_eq!(&buffer, b"still here");
+    assert_eq!(&buffer, b"still here\n");
 }

@@ -35,10 +35,10 @@ async fn a_tunnel_by_version_five_with_and_without_a_password() {
             assert_eq!(client.exactly(2).await, b"\x01\0");
         }
         // What follows the request at once belongs to the tunnel.
-        client.send([five("a.test", at.port()), b"early".to_vec()].concat()).await;
+        client.send([five("a.test", at.port()), b"early\n".to_vec()].concat()).await;
         let mut server = Client::over(within(listener.accept()).await.unwrap().0);
         assert_eq!(client.exactly(10).await, [5, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
-        assert_eq!(server.exactly(5).await, b"early");
+        assert_eq!(server.exactly(6).await, b"early\n");
         server.send("answer").await;
         client.stream.shutdown().await.unwrap();
         assert_eq!(server.rest().await, "");
@@ -58,8 +58,8 @@ async fn a_tunnel_by_version_four() {
         client.send(request).await;
         let mut server = Client::over(within(listener.accept()).await.unwrap().0);
         assert_eq!(client.exactly(8).await, [0, 90, 0, 0, 0, 0, 0, 0]);
-        client.send("ping").await;
-        assert_eq!(server.exactly(4).await, b"ping");
+        client.send("ping\n").await;
+        assert_eq!(server.exactly(5).await, b"ping\n");
     }
 }
 

@@ -42,14 +42,14 @@ async fn what_was_allowed_is_told_once_it_is_over() {
     client.send(format!("CONNECT {authority} HTTP/1.1\r\n\r\n")).await;
     let mut server = accepted(&listener).await;
     client.head().await;
-    client.send("ping").await;
-    assert_eq!(server.exactly(4).await, b"ping");
+    client.send("ping\n").await;
+    assert_eq!(server.exactly(5).await, b"ping\n");
     server.send("longer").await;
     assert_eq!(client.exactly(6).await, b"longer");
     drop((client, server));
     let told = proxy.connections(1).await.remove(0);
     assert_eq!((told.host.as_str(), told.port, told.address.as_deref()), ("a.test", port, Some("127.0.0.1")));
-    assert_eq!((told.sent, told.received), (Some(4), Some(6)));
+    assert_eq!((told.sent, told.received), (Some(5), Some(6)));
     assert_eq!(told.rule.unwrap().text, "allow connect a.test");
     assert_eq!(proxy.violations(), []);
 
@@ -81,17 +81,17 @@ async fn an_old_client_gets_its_tunnel() {
     client.send(format!("CONNECT {authority} HTTP/1.0\r\n\r\n")).await;
     let mut server = accepted(&listener).await;
     assert!(client.head().await.starts_with("HTTP/1.0 200 OK\r\n"));
-    client.send("ping").await;
-    assert_eq!(server.exactly(4).await, b"ping");
+    client.send("ping\n").await;
+    assert_eq!(server.exactly(5).await, b"ping\n");
 }
 
 #[tokio::test]
 async fn bytes_after_the_head_are_tunnelled() {
     let (listener, proxy, authority) = listening().await;
     let mut client = proxy.client().await;
-    client.send(format!("CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n\r\nearly bytes")).await;
+    client.send(format!("CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n\r\nearly bytes\n")).await;
     let mut server = accepted(&listener).await;
-    assert_eq!(server.exactly(11).await, b"early bytes");
+    assert_eq!(server.exactly(12).await, b"early bytes\n");
 }
 
 #[tokio::test]
