@@ -23,7 +23,7 @@ use std::cell::OnceCell;
 
 pub use crate::sets::many::{Budget, Exhausted, Kind, Member};
 pub use alone::{Alone, alone};
-pub use condense::condensed;
+pub use condense::{condensed, short};
 pub use layer::openers;
 pub use objects::Cause;
 pub use permission::Permission;

@@ -31,11 +31,12 @@ mod within;
 mod writable_path;
 mod write_and_run;
 
-use crate::analysis::{Study, condensed};
+use crate::analysis::{Study, short};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::ir::{Access, Origin, Policy, Rule};
 use crate::sets::host::Table;
 use crate::vocabulary::System;
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 pub use placement::assumed_place;
@@ -87,10 +88,18 @@ pub struct Wanted {
     pub shell_config: fn(System) -> Vec<Rule>,
 }
 
+impl Wanted {
+    /// What is studied: of the errors only the obligations ask about hosts.
+    fn short(self, policy: &Policy) -> Cow<'_, Policy> {
+        let asked = !self.errors_alone || !policy.expects.is_empty() || !policy.withins.is_empty();
+        if asked { short(policy) } else { Cow::Borrowed(policy) }
+    }
+}
+
 /// Everything found in a policy, suppressed or not.
 pub fn run(policy: &Policy, wanted: Wanted) -> Vec<Diagnostic> {
-    let short = condensed(&[policy]).and_then(|mut short| short.pop());
-    let study = Study::new(short.as_ref().unwrap_or(policy));
+    let short = wanted.short(policy);
+    let study = Study::new(&short);
     let mut said = proofs_of(&study);
     let mut found = by_rule(policy, &study, wanted);
     if !wanted.errors_alone {
@@ -102,8 +111,8 @@ pub fn run(policy: &Policy, wanted: Wanted) -> Vec<Diagnostic> {
 
 /// What is found for a system that the policy is not bound on: how its rules stand to each other is said for one system.
 pub fn elsewhere(policy: &Policy, wanted: Wanted) -> Vec<Diagnostic> {
-    let short = condensed(&[policy]).and_then(|mut short| short.pop());
-    let study = Study::new(short.as_ref().unwrap_or(policy));
+    let short = wanted.short(policy);
+    let study = Study::new(&short);
     let mut said = proofs_of(&study);
     said.extend(once_each(by_rule(policy, &study, wanted)));
     said
@@ -156,8 +165,7 @@ pub fn proofs(policy: &Policy) -> Vec<Diagnostic> {
     if policy.expects.is_empty() && policy.withins.is_empty() {
         return Vec::new();
     }
-    let short = condensed(&[policy]).and_then(|mut short| short.pop());
-    proofs_of(&Study::new(short.as_ref().unwrap_or(policy)))
+    proofs_of(&Study::new(&short(policy)))
 }
 
 fn proofs_of(study: &Study<'_>) -> Vec<Diagnostic> {

@@ -7,11 +7,17 @@
 use crate::ir::{Policy, Subject};
 use crate::sets::host::{Absent, HostSet, Pattern, Table};
 use crate::sets::peer::Endpoint;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 /// So many entries are looked at as they are.
 const FEW: usize = 64;
+
+/// One policy with short lists; itself where they are short already.
+pub fn short(policy: &Policy) -> Cow<'_, Policy> {
+    condensed(&[policy]).and_then(|mut short| short.pop()).map_or(Cow::Borrowed(policy), Cow::Owned)
+}
 
 /// The policies with short lists, all studied together; `None` where theirs are short already.
 pub fn condensed(policies: &[&Policy]) -> Option<Vec<Policy>> {
@@ -48,6 +54,15 @@ fn condensed_from(few: usize, policies: &[&Policy]) -> Option<Vec<Policy>> {
     let mut short = HashMap::new();
     let condensed = policies.iter().map(|policy| {
         let mut policy = (*policy).clone();
+        for rule in &policy.rules {
+            let tables = hosts(&rule.subject).into_iter().flat_map(|set| &set.include);
+            let tables =
+                tables.filter_map(|pattern| if let Pattern::Table(table) = pattern { Some(table) } else { None });
+            let tables: Vec<_> = tables.cloned().collect();
+            if !tables.is_empty() {
+                policy.shortened.insert(rule.span, tables);
+            }
+        }
         each_mut(&mut policy, &mut |set| {
             for patterns in [&mut set.include, &mut set.exclude] {
                 *patterns = std::mem::take(patterns)

@@ -29,6 +29,9 @@ pub(super) fn leave_out(policy: &mut Policy, places: &Places, links: &mut Links<
             granted.extend([prefix, followed.place]);
         }
     }
+    // Most lead to themselves, and some are granted twice.
+    granted.sort_unstable();
+    granted.dedup();
     // Most start where the one before did.
     let mut last: Option<(Start, Option<Around<'_>>)> = None;
     policy.rules.retain(|rule| {

@@ -51,7 +51,7 @@ pub(super) fn names(subject: &Subject) -> impl Iterator<Item = &str> {
 /// Asks for the value of every variable in use, and leaves no rule or expectation whose variable has none: it is
 /// dropped, replaced, or an error, as its `?` or `or` says.
 pub(super) fn settle(policy: &mut Policy, host: &dyn Host, diagnostics: &mut Vec<Diagnostic>) -> Values {
-    let mut settler = Settler { host, values: BTreeMap::new(), last: String::new(), diagnostics };
+    let mut settler = Settler { host, values: BTreeMap::new(), diagnostics };
     if policy.system == System::Linux {
         // Made for the run; `private` says where.
         settler.values.insert("TMP".to_owned(), "/tmp".to_owned());
@@ -86,21 +86,14 @@ pub(super) fn settle(policy: &mut Policy, host: &dyn Host, diagnostics: &mut Vec
 struct Settler<'a> {
     host: &'a dyn Host,
     values: Values,
-    /// A variable that has a value: most rules name what the one before did.
-    last: String,
+
     diagnostics: &'a mut Vec<Diagnostic>,
 }
 
 impl Settler<'_> {
     /// Whether a variable has a value.
     fn has(&mut self, name: &str) -> bool {
-        if name != self.last {
-            if self.value(name).is_none() {
-                return false;
-            }
-            name.clone_into(&mut self.last);
-        }
-        true
+        self.values.contains_key(name) || self.value(name).is_some()
     }
 
     fn value(&mut self, name: &str) -> Option<&str> {
@@ -159,15 +152,10 @@ pub(super) fn judge(policy: &Policy, values: &Values, links: &mut Links<'_>, dia
     let mut used: BTreeMap<&str, Span> = BTreeMap::new();
     let subjects = policy.rules.iter().map(|rule| (&rule.subject, rule.span));
     let subjects = subjects.chain(policy.expects.iter().map(|expect| (&expect.subject, expect.span)));
-    // Most name what the one before did.
-    let mut last = "";
     // What a host's value is, is judged where it is put in.
     for (subject, span) in subjects.filter(|(subject, _)| matches!(subject, Subject::Paths(_))) {
         for name in names(subject) {
-            if name != last {
-                used.entry(name).or_insert(span);
-                last = name;
-            }
+            used.entry(name).or_insert(span);
         }
     }
     let mut judge = Judge { values, links, diagnostics };

@@ -3,7 +3,9 @@
 // Help texts have brackets that are no links.
 #![allow(rustdoc::broken_intra_doc_links)]
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use sandbox_runtime::compile::artefact::Emit;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -200,8 +202,8 @@ pub struct Compile {
     #[arg(long, value_enum)]
     pub target: Option<TargetName>,
     /// What to write [default: what is usual for the target]
-    #[arg(long, value_enum, value_delimiter = ',')]
-    pub emit: Vec<EmitName>,
+    #[arg(long, value_parser = emit(), value_delimiter = ',')]
+    pub emit: Vec<Emit>,
     /// Where to: a file, a directory, `-` for standard output, or a name that ends in .srtc for a compiled policy
     #[arg(long, short, value_name = "PATH")]
     pub output: Option<PathBuf>,
@@ -227,26 +229,11 @@ pub enum TargetName {
     All,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum EmitName {
-    /// macOS: the profile for sandbox-exec
-    Sbpl,
-    /// Linux, with --host: bubblewrap's arguments, one a line
-    Bwrap,
-    /// Linux, with --host: the same, each ended by NUL
-    BwrapNul,
-    /// Linux, with --host: the same, as a command for a shell
-    BwrapShell,
-    /// Linux: the filter of system calls, as bytes
-    Seccomp,
-    /// Linux: the filter of system calls, to be read
-    SeccompText,
-    /// Windows: the filters of connections, as JSON
-    Wfp,
-    /// Windows: the entries of access lists, as JSON
-    Acl,
-    /// The rules, as YAML
-    Ir,
+/// A word for [`Emit`]; the library has them all.
+fn emit() -> impl TypedValueParser<Value = Emit> {
+    let words = Emit::ALL.map(|emit| PossibleValue::new(emit.word()).help(emit.what()));
+    PossibleValuesParser::new(words)
+        .try_map(|word| Emit::ALL.into_iter().find(|emit| emit.word() == word).ok_or("no such text"))
 }
 
 /// What level a code has.

@@ -1,6 +1,6 @@
 //! `srt compile`: what enforces a policy on each system, written down, on any system; each text proved before it is written.
 
-use super::arguments::{Compile, EmitName, TargetName};
+use super::arguments::{Compile, TargetName};
 use super::nominal::Nominal;
 use super::{load, output, status};
 use sandbox_runtime::backend::Target;
@@ -141,13 +141,13 @@ fn targets(compile: &Compile) -> Result<Vec<Target>, String> {
         Some(TargetName::All) => Target::ALL.to_vec(),
         None if compile.emit.is_empty() => Target::ALL.to_vec(),
         None => {
-            let mut of: Vec<Target> = compile.emit.iter().filter_map(|emit| emit.emit().target()).collect();
+            let mut of: Vec<Target> = compile.emit.iter().filter_map(|emit| emit.target()).collect();
             of.sort_unstable();
             of.dedup();
             if of.is_empty() { Target::ALL.to_vec() } else { of }
         }
     };
-    for emit in compile.emit.iter().map(|emit| emit.emit()) {
+    for emit in &compile.emit {
         if emit.target().is_some_and(|target| !named.contains(&target)) {
             return Err(format!("`{}` is not for this target", emit.word()));
         }
@@ -165,7 +165,7 @@ fn wanted(compile: &Compile, target: Target) -> Vec<Emit> {
     if compile.emit.is_empty() {
         return Emit::usual(target, compile.host).to_vec();
     }
-    let mut wanted: Vec<Emit> = compile.emit.iter().map(|emit| emit.emit()).collect();
+    let mut wanted = compile.emit.clone();
     wanted.retain(|emit| emit.target().is_none_or(|of| of == target));
     wanted.sort_unstable();
     wanted.dedup();
@@ -263,20 +263,4 @@ fn archive(compile: &Compile, given: &[SourceId], mut sources: Sources) -> Resul
         archive::write(&parts, &sources).map_err(|error| format!("cannot write the compiled policy: {error}"))?;
     let place = compile.output.clone().unwrap_or_default();
     put(compile.check, &[(place, text.into_bytes())], None)
-}
-
-impl EmitName {
-    fn emit(self) -> Emit {
-        match self {
-            Self::Sbpl => Emit::Sbpl,
-            Self::Bwrap => Emit::Bwrap,
-            Self::BwrapNul => Emit::BwrapNul,
-            Self::BwrapShell => Emit::BwrapShell,
-            Self::Seccomp => Emit::Seccomp,
-            Self::SeccompText => Emit::SeccompText,
-            Self::Wfp => Emit::Wfp,
-            Self::Acl => Emit::Acl,
-            Self::Ir => Emit::Ir,
-        }
-    }
 }

@@ -3,7 +3,7 @@
 use super::arguments::PolicyChoice;
 use super::flags::FlagText;
 use super::{files, flags};
-use sandbox_runtime::bind::{bind, bind_grants};
+use sandbox_runtime::bind::bind;
 use sandbox_runtime::compile::archive;
 use sandbox_runtime::diagnostic::{Diagnostic, any_error};
 use sandbox_runtime::host::Host;
@@ -38,19 +38,10 @@ pub fn bound(choice: &PolicyChoice) -> Result<Loaded<BoundPolicy>, String> {
     bound_within(choice, Vec::new(), bind)
 }
 
-/// The same to be carried out, with the claim that it is within some other policies: of the rules that only deny, some may be
-/// missing.
-///
-/// # Errors
-/// As [`bound`].
-pub fn grants_within(choice: &PolicyChoice, ceilings: Vec<FlagText>) -> Result<Loaded<BoundPolicy>, String> {
-    bound_within(choice, ceilings, bind_grants)
-}
+/// [`bind`], or another that binds a policy to a machine.
+pub type Bind = fn(Policy, &dyn Host) -> (Option<BoundPolicy>, Vec<Diagnostic>);
 
-/// Binds a policy to a machine.
-type Bind = fn(Policy, &dyn Host) -> (Option<BoundPolicy>, Vec<Diagnostic>);
-
-/// As [`bound`], with the claim that it is within some other policies.
+/// As [`bound`], with the claim that it is within some other policies; to carry it out, `bind_grants` is enough.
 ///
 /// # Errors
 /// As [`bound`].

@@ -5,7 +5,7 @@
 use super::arguments::{EngineName, Run};
 use super::{flags, load, output, print_policy, rule, status};
 use sandbox_runtime::backend::bubblewrap::{Needs, Network, User};
-use sandbox_runtime::bind::bind;
+use sandbox_runtime::bind::{bind, bind_grants};
 use sandbox_runtime::compile::compile;
 use sandbox_runtime::diagnostic::{Level, any_error, nearest};
 use sandbox_runtime::event::{Collector, Lines, RuleText, Sink};
@@ -88,12 +88,8 @@ type Outcome = Result<Option<Exit>, Error>;
 
 /// One try; `None` when there was nothing to run.
 fn attempt_once(run: &Run, prepared: Option<Prepared>, events: &Events) -> Result<Outcome, Refused> {
-    let ceilings = flags::ceilings(&run.within, true)?;
-    let loaded = if run.print_policy {
-        load::bound_within(&run.choice, ceilings, bind)?
-    } else {
-        load::grants_within(&run.choice, ceilings)?
-    };
+    let bind = if run.print_policy { bind } else { bind_grants };
+    let loaded = load::bound_within(&run.choice, flags::ceilings(&run.within, true)?, bind)?;
     let sources = loaded.sources;
     let Some(policy) = loaded.policy.filter(|_| !any_error(&loaded.diagnostics)) else {
         output::print_diagnostics(&loaded.diagnostics, &sources, Level::Error);

@@ -16,26 +16,19 @@ use crate::verify::{self, Fault};
 use crate::vocabulary::System;
 use std::fmt::Write as _;
 
-/// What can be written.
+/// What can be written; [`Emit::what`] says what each is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Emit {
-    /// The profile for `sandbox-exec`.
     Sbpl,
-    /// Bubblewrap's arguments, one a line.
     Bwrap,
-    /// The same, each ended by NUL, as `bwrap --args` reads them.
+    /// As `bwrap --args` reads them.
     BwrapNul,
-    /// The same, as a command for a shell.
     BwrapShell,
-    /// The system call filter, as the kernel takes it.
+    /// As the kernel takes it.
     Seccomp,
-    /// The same, to be read.
     SeccompText,
-    /// The filters of the Windows Filtering Platform.
     Wfp,
-    /// The entries of access lists.
     Acl,
-    /// The rules, to be read.
     Ir,
 }
 
@@ -64,6 +57,21 @@ impl Emit {
             Self::Wfp => "wfp",
             Self::Acl => "acl",
             Self::Ir => "ir",
+        }
+    }
+
+    /// What it is, in a line of help.
+    pub fn what(self) -> &'static str {
+        match self {
+            Self::Sbpl => "macOS: the profile for sandbox-exec",
+            Self::Bwrap => "Linux, with --host: bubblewrap's arguments, one a line",
+            Self::BwrapNul => "Linux, with --host: the same, each ended by NUL",
+            Self::BwrapShell => "Linux, with --host: the same, as a command for a shell",
+            Self::Seccomp => "Linux: the filter of system calls, as bytes",
+            Self::SeccompText => "Linux: the filter of system calls, to be read",
+            Self::Wfp => "Windows: the filters of connections, as JSON",
+            Self::Acl => "Windows: the entries of access lists, as JSON",
+            Self::Ir => "The rules, as YAML",
         }
     }
 

@@ -82,7 +82,7 @@ fn setting(text: &str, section: &str, name: &str) -> Option<String> {
     for line in text.lines().map(str::trim) {
         let mut line = line;
         if let Some(rest) = line.strip_prefix('[') {
-            let (head, rest) = rest.split_once(']')?;
+            let Some((head, rest)) = rest.split_once(']') else { continue };
             inside = head.trim().eq_ignore_ascii_case(section);
             line = rest.trim_start();
         }

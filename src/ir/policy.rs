@@ -4,7 +4,7 @@ use super::access::Access;
 use super::facts::Facts;
 use crate::sets::{
     address::AddressSet,
-    host::{Absent, HostSet, Name},
+    host::{Absent, HostSet, Name, Table},
     name::NameSet,
     path::PathSet,
     peer::{Endpoint, PeerSet},
@@ -46,6 +46,9 @@ pub struct Policy {
     /// Of long lists what is left out where the policy is studied; nothing in a policy that is decided by.
     #[serde(skip)]
     pub absent: Option<Arc<Absent>>,
+    /// The same lists, whole, by the rules that they stand in: where an entry stands is looked up there.
+    #[serde(skip)]
+    pub shortened: BTreeMap<Span, Vec<Arc<Table>>>,
 }
 
 impl Policy {
@@ -66,13 +69,17 @@ impl Policy {
             lists: BTreeMap::new(),
             facts: Facts::default(),
             absent: None,
+            shortened: BTreeMap::new(),
         }
     }
 
     /// The file and the line of the entry by which a rule holds an access, where its set is a list in a file.
     pub fn listed<'p>(&'p self, rule: &'p Rule, access: &Access) -> Option<(&'p str, u32)> {
         match (access, &rule.subject) {
-            (Access::Connect { name: Some(name), .. }, subject) => subject.listed(name),
+            (Access::Connect { name: Some(name), .. }, subject) => subject.listed(name).or_else(|| {
+                let mut whole = self.shortened.get(&rule.span).into_iter().flatten();
+                whole.find_map(|table| Some((table.file(), table.line(name)?)))
+            }),
             (
                 Access::Read(path) | Access::Write(path) | Access::Exec(path) | Access::Socket(path),
                 Subject::Paths(set),

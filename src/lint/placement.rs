@@ -5,6 +5,7 @@
 
 use super::proofs;
 use super::undecided::undecided;
+use crate::analysis::short;
 use crate::codes;
 use crate::diagnostic::{Diagnostic, Level};
 use crate::ir::{Assume, Policy, Subject};
@@ -74,6 +75,8 @@ pub fn check(policy: &Policy) -> Vec<Diagnostic> {
     if policy.expects.is_empty() && policy.withins.is_empty() {
         return Vec::new();
     }
+    // Where paths lie, no list of hosts depends on.
+    let policy = &*short(policy);
     let mut named = BTreeSet::new();
     let assumes = policy.assumes.iter().filter(|assume| assume.inside && assume.variable != "TMP");
     let assumes: Vec<&Assume> =
@@ -121,7 +124,7 @@ impl<'p> Search<'p> {
     /// Places of all variables at once: where one lies inside another, or in what a rule says of another.
     fn together(&mut self, assumes: &[&'p Assume]) {
         let mut left = TOGETHER;
-        if self.all(&self.policy.clone(), assumes, &mut Vec::new(), &mut left).is_none() {
+        if self.all(self.policy, assumes, &mut Vec::new(), &mut left).is_none() {
             let names: Vec<String> = assumes.iter().map(|assume| format!("`${}`", assume.variable)).collect();
             let what = format!("whether the proofs hold wherever {} may lie together", names.join(" and "));
             // Each by itself was tried: what is left is no graver than what could be found.

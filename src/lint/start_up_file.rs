@@ -19,7 +19,8 @@ codes! {
     /// A rule lets the command write a file that runs, or chooses what runs, outside the sandbox without being asked for: a
     /// shell's or a session's start-up file, a git hook or setting, an editor's task, the settings of an agent, an MCP client or
     /// a package manager. In the workspace it is a warning. By `srt check --host`, and when a policy is run, the directory that
-    /// `git config core.hooksPath` names is one of them.
+    /// `git config core.hooksPath` names is one of them, as far as the repository's settings and your own say it themselves;
+    /// what these include is not read.
     ///
     /// ## Why
     /// The command leaves the sandbox the next time its owner opens a terminal, opens the folder in an editor, or types

@@ -117,13 +117,18 @@ fn a_rule_that_is_a_list_is_shown_with_the_line_of_its_file() {
     let mut sources = Sources::default();
     let given = sources.add("a.policy", text);
     let options = Options { system: System::Linux, defines: BTreeMap::new() };
-    let files = Texts(&[("ads.txt", "a.example.net\n# more\nb.example.net\n")]);
-    let (policy, _) = resolve(&[given], &mut sources, &files, &options);
     let wanted = super::Wanted { errors_alone: false, shell_config: module };
-    let found = super::run(&policy.unwrap(), wanted);
-    let reopens = found.iter().find(|said| said.code.name == "reopens").unwrap();
-    let labels: Vec<&str> = reopens.labels.iter().map(|label| label.text.as_str()).collect();
-    assert_eq!(labels, ["opens a part", "of this (ads.txt:3)"]);
+    // A long list is studied by a few of its entries.
+    for more in [0, 100] {
+        let more: String = (0..more).fold(String::new(), |list, number| list + &format!("x{number}.example.org\n"));
+        let list = format!("a.example.net\n# more\nb.example.net\n{more}");
+        let files = [("ads.txt", list.as_str())];
+        let (policy, _) = resolve(&[given], &mut sources, &Texts(&files), &options);
+        let found = super::run(&policy.unwrap(), wanted);
+        let reopens = found.iter().find(|said| said.code.name == "reopens").unwrap();
+        let labels: Vec<&str> = reopens.labels.iter().map(|label| label.text.as_str()).collect();
+        assert_eq!(labels, ["opens a part", "of this (ads.txt:3)"]);
+    }
     let text = "srt 1\ndefault read deny\nlet shut = lines(\"shut.txt\")\nallow read $WORKSPACE/b/c\ndeny read $shut\n";
     let given = sources.add("b.policy", text);
     let files = Texts(&[("shut.txt", "$WORKSPACE/a\n\n$WORKSPACE/b\n")]);

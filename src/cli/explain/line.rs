@@ -6,7 +6,7 @@ use super::super::arguments::{Explain, Format, PolicyChoice};
 use super::super::diff::{self, Side};
 use super::super::load::{self, Loaded};
 use super::super::{output, rule, status};
-use sandbox_runtime::analysis::{Alone, Budget, alone};
+use sandbox_runtime::analysis::{Alone, Budget, alone, condensed};
 use sandbox_runtime::backend::bubblewrap::Needs;
 use sandbox_runtime::compile::compile;
 use sandbox_runtime::diagnostic::{Diagnostic, Level};
@@ -254,7 +254,9 @@ fn targets(policy: &BoundPolicy, rules: &BTreeSet<RuleId>) -> Vec<Target> {
     groups.sort_by_key(|group| group.first().map(|id| (key(*id).0, *id)));
     let one = |group: BTreeSet<RuleId>| {
         let without = policy.without(&group);
-        let alone = alone(policy, &without, &group, &mut Budget::new(STEPS));
+        let short = condensed(&[policy, &without]);
+        let [now, then] = short.as_deref().map_or([&**policy, &*without], |short| [&short[0], &short[1]]);
+        let alone = alone(now, then, &group, &mut Budget::new(STEPS));
         let instead = match &alone {
             Alone::Covered(access) => decide(&without, access).decisive,
             Alone::Overruled(access) => decide(policy, access).decisive,

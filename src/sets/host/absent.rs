@@ -15,14 +15,14 @@ pub struct Absent {
 
 /// How an entry lies to a pattern or another list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Relation {
+pub(super) enum Relation {
     Inside,
     Apart,
     /// Some of its names are in it, and some are not, or may be not.
     Partial,
 }
 
-fn to_pattern(entry: &[u8], pattern: &Pattern) -> Relation {
+pub(super) fn to_pattern(entry: &[u8], pattern: &Pattern) -> Relation {
     let (below, labels) = match pattern {
         Pattern::Any => return Relation::Inside,
         Pattern::Variable(_) => return Relation::Apart,
@@ -112,7 +112,7 @@ impl Absent {
     pub fn new(tables: Vec<Arc<Table>>, patterns: &[&Pattern]) -> Self {
         let nearby = Nearby::new(patterns);
         let mut kept: HashSet<Box<[u8]>> = HashSet::new();
-        let mut classes: HashMap<Class, (usize, Box<[u8]>)> = HashMap::new();
+        let mut classes = HashMap::new();
         for table in &tables {
             'entries: for index in 0..table.len() {
                 let entry = table.key(index);
@@ -137,9 +137,9 @@ impl Absent {
                     }
                 }
                 inside.sort_unstable();
-                let size = table.size(index).0 * 256 + table.size(index).1;
+                let size = table.size(index);
                 let class = Class { below: table::is_below(entry), lists, patterns: inside };
-                let known = classes.entry(class).or_insert_with(|| (size, entry.into()));
+                let known = classes.entry(class).or_insert_with(|| (size, Box::from(entry)));
                 if size < known.0 {
                     *known = (size, entry.into());
                 }

@@ -1,6 +1,7 @@
 //! What two sets of names answer. Patterns are searched for; of a table only what a pattern or another table may meet is
 //! looked at, and lists of a million entries against each other cost a look-up for each.
 
+use super::absent::{self, Relation};
 use super::table::{self, Table};
 use super::{Host, HostSet, Label, Name, Pattern, from_units};
 use crate::sets::words::letters::Alphabet;
@@ -36,25 +37,6 @@ fn fixed(pattern: &Pattern) -> (Vec<u8>, bool) {
         key.pop();
     }
     (key, !below)
-}
-
-/// Whether it is plain that a pattern holds all that an entry of a table does.
-fn plainly_covers(pattern: &Pattern, entry: &[u8]) -> bool {
-    match pattern {
-        Pattern::Any => true,
-        Pattern::Variable(_) => false,
-        Pattern::Table(table) => table.covering(entry).is_some(),
-        Pattern::Labels { below: true, labels } => {
-            let mut given = table::shape(entry);
-            let taken = labels.iter().rev().all(|label| match (label, given.next()) {
-                (Label::Literal(own), Some(other)) => own.as_bytes() == other,
-                (Label::Glob(glob), Some(other)) => glob.matches(other),
-                (_, None) => false,
-            });
-            taken && (table::is_below(entry) || given.next().is_some())
-        }
-        Pattern::Labels { below: false, .. } => false,
-    }
 }
 
 impl<'a> Search<'a> {
@@ -127,7 +109,7 @@ impl<'a> Search<'a> {
             return;
         }
         let key = table.key(index);
-        if self.refused.iter().any(|refused| plainly_covers(refused, key)) {
+        if self.refused.iter().any(|refused| absent::to_pattern(key, refused) == Relation::Inside) {
             return;
         }
         if let Some(host) = table.literal(index) {

@@ -151,11 +151,6 @@ fn covers(whole: &[u8], own: &[u8]) -> bool {
     whole == own || is_below(whole) && own.starts_with(whole)
 }
 
-/// How many labels a key has.
-pub(super) fn labels(key: &[u8]) -> usize {
-    key.split(|byte| *byte == 0).filter(|label| !label.is_empty()).count()
-}
-
 /// The labels of a key, the rightmost first.
 pub(super) fn shape(key: &[u8]) -> impl Iterator<Item = &[u8]> {
     key.split(|byte| *byte == 0).filter(|label| !label.is_empty())
@@ -284,8 +279,8 @@ impl Table {
         (0..self.len()).map(|index| self.key(index)).filter(foreign).map(pattern)
     }
 
-    /// The entries from an index on that have the same parent and as many bytes as the one at it would: what a search for
-    /// short names meets next.
+    /// The entry that holds a name, and of an exact one those of the same parent and as many bytes: what a search for short
+    /// names meets next. `None` where no entry holds it.
     pub(super) fn alike(&self, host: &Name) -> Option<Vec<usize>> {
         let key = key(host);
         let at = self.covering(&key)?;
@@ -301,10 +296,11 @@ impl Table {
         Some(alike.collect())
     }
 
-    /// The shortest of some entries, by labels and then by bytes.
+    /// How long the shortest name of an entry is: its labels, then its bytes.
     pub(super) fn size(&self, index: usize) -> (usize, usize) {
         let key = self.key(index);
-        if is_below(key) { (labels(key) + 1, key.len() + 1) } else { (labels(key), key.len()) }
+        let (labels, more) = (shape(key).count(), usize::from(is_below(key)));
+        (labels + more, key.len() + more)
     }
 
     pub(super) fn literal(&self, index: usize) -> Option<Host> {
