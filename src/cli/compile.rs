@@ -2,7 +2,7 @@
 
 use super::arguments::{Compile, TargetName};
 use super::nominal::Nominal;
-use super::{load, output, status};
+use super::{files, load, output, status};
 use sandbox_runtime::backend::Target;
 use sandbox_runtime::backend::bubblewrap::Needs;
 use sandbox_runtime::compile::archive::{self, Part};
@@ -13,6 +13,7 @@ use sandbox_runtime::ir::Policy;
 use sandbox_runtime::source::{SourceId, Sources};
 use sandbox_runtime::vocabulary::System;
 use similar::TextDiff;
+use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -20,6 +21,10 @@ use std::path::{Path, PathBuf};
 pub const ARCHIVE: &str = "srtc";
 
 pub fn compile(compile: &Compile) -> u8 {
+    if let Err(message) = apart(compile) {
+        output::complain(message);
+        return status::USAGE;
+    }
     let mut worst = 0;
     for file in &compile.files {
         let code = match one(compile, file) {
@@ -34,12 +39,38 @@ pub fn compile(compile: &Compile) -> u8 {
     worst
 }
 
+/// That no file is written twice.
+fn apart(compile: &Compile) -> Result<(), String> {
+    if is_archive(compile) && compile.files.len() > 1 {
+        return Err("a compiled policy is made of one file: `include` the others in it".to_owned());
+    }
+    let mut stems = BTreeMap::new();
+    for file in compile.files.iter().filter(|_| compile.output.is_some()) {
+        if let Some(other) = stems.insert(stem(file), file) {
+            return Err(format!(
+                "`{}` and `{}` would be written to files of the same names: give each a directory of its own",
+                other.display(),
+                file.display()
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn is_archive(compile: &Compile) -> bool {
+    compile.output.as_deref().and_then(Path::extension).is_some_and(|ending| ending == ARCHIVE)
+}
+
+fn stem(file: &Path) -> String {
+    file.file_stem().map_or_else(|| "policy".to_owned(), |stem| stem.to_string_lossy().into_owned())
+}
+
 /// Compiles one policy.
 fn one(compile: &Compile, file: &Path) -> Result<u8, String> {
     let mut sources = Sources::default();
     let given = [load::add(file, &mut sources)?];
-    let stem = file.file_stem().map_or_else(|| "policy".to_owned(), |stem| stem.to_string_lossy().into_owned());
-    if compile.output.as_deref().and_then(Path::extension).is_some_and(|ending| ending == ARCHIVE) {
+    let stem = stem(file);
+    if is_archive(compile) {
         return archive(compile, &given, sources);
     }
     let targets = targets(compile)?;
@@ -105,7 +136,7 @@ fn put(check: bool, files: &[(PathBuf, Vec<u8>)], directory: Option<&Path>) -> R
             .map_err(|error| format!("cannot make `{}`: {error}", directory.display()))?;
     }
     for (file, bytes) in files {
-        std::fs::write(file, bytes).map_err(|error| format!("cannot write `{}`: {error}", file.display()))?;
+        files::replace(file, bytes).map_err(|error| format!("cannot write `{}`: {error}", file.display()))?;
     }
     Ok(0)
 }
@@ -181,9 +212,8 @@ fn build(
     wanted: &[Emit],
 ) -> Result<(Built, Option<Policy>, Sources), String> {
     let loaded = load::resolved(given, sources, &compile.defines, target.system());
-    let nothing = |diagnostics| Built { artefacts: Vec::new(), diagnostics, gaps: Vec::new(), used: Vec::new() };
     let Some(policy) = loaded.policy.filter(|_| !any_error(&loaded.diagnostics)) else {
-        return Ok((nothing(loaded.diagnostics), None, loaded.sources));
+        return Ok((Built::nothing(loaded.diagnostics), None, loaded.sources));
     };
     let sources = loaded.sources;
     let mut built = match target {
@@ -206,7 +236,7 @@ fn linux(compile: &Compile, policy: &Policy, sources: &Sources, wanted: &[Emit])
     };
     let mut diagnostics: Vec<Diagnostic> = bound.diagnostics;
     let Some(bound) = bound.policy.filter(|_| !any_error(&diagnostics)) else {
-        return Ok(Built { artefacts: Vec::new(), diagnostics, gaps: Vec::new(), used: Vec::new() });
+        return Ok(Built::nothing(diagnostics));
     };
     let mut built = if compile.host {
         artefact::bubblewrap(&bound, sources, wanted, &Needs::default())?
@@ -218,7 +248,6 @@ fn linux(compile: &Compile, policy: &Policy, sources: &Sources, wanted: &[Emit])
                 .map_err(|fault| artefact::mistake(&fault))?,
             diagnostics: said,
             gaps: Vec::new(),
-            used: Vec::new(),
         }
     };
     diagnostics.append(&mut built.diagnostics);

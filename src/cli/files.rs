@@ -1,8 +1,8 @@
-//! Where policy texts come from: the machine's files, or standard input.
+//! Where policy texts come from, the machine's files or standard input; and how a file is written without losing the old one.
 
 use sandbox_runtime::host::real::{LARGEST, read_policy};
 use sandbox_runtime::resolve::{Files, Text};
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::path::Path;
 
 /// The machine's files.
@@ -36,4 +36,32 @@ pub fn is_there(path: &Path) -> std::io::Result<bool> {
         }
         Err(error) => Err(error),
     }
+}
+
+/// Writes beside the file and renames, so that a crash leaves the old or the new text and nothing between. What the file was
+/// allowed to whom it stays; a link is followed.
+///
+/// # Errors
+/// Whatever writing fails with; the old text is there then.
+pub fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let there = std::fs::canonicalize(path).ok();
+    let permissions =
+        there.as_ref().map(|path| std::fs::metadata(path).map(|found| found.permissions())).transpose()?;
+    let path = there.as_deref().unwrap_or(path);
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.tmp", std::process::id()));
+    let beside = path.with_file_name(name);
+    let written = std::fs::File::create_new(&beside).and_then(|mut file| {
+        file.write_all(bytes)?;
+        if let Some(permissions) = permissions {
+            file.set_permissions(permissions)?;
+        }
+        file.sync_all()?;
+        std::fs::rename(&beside, path)
+    });
+    if written.is_err() {
+        // Best effort: the error that matters is the first one.
+        let _ = std::fs::remove_file(&beside);
+    }
+    written
 }

@@ -49,33 +49,13 @@ fn one(path: &Path, check: bool) -> u8 {
     if text == formatted {
         return 0;
     }
-    match replace(path, &formatted) {
+    match files::replace(path, formatted.as_bytes()) {
         Ok(()) => 0,
         Err(error) => {
             output::complain(format_args!("cannot write `{}`: {error}", path.display()));
             status::USAGE
         }
     }
-}
-
-/// Writes beside the file and renames, so that a crash leaves the old or the new text and nothing between.
-fn replace(path: &Path, text: &str) -> std::io::Result<()> {
-    let path = std::fs::canonicalize(path)?;
-    let permissions = std::fs::metadata(&path)?.permissions();
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.tmp", std::process::id()));
-    let beside = path.with_file_name(name);
-    let written = std::fs::File::create_new(&beside).and_then(|mut file| {
-        file.write_all(text.as_bytes())?;
-        file.set_permissions(permissions)?;
-        file.sync_all()?;
-        std::fs::rename(&beside, &path)
-    });
-    if written.is_err() {
-        // Best effort: the error that matters is the first one.
-        let _ = std::fs::remove_file(&beside);
-    }
-    written
 }
 
 fn print(bytes: &[u8]) {
