@@ -59,15 +59,17 @@ pub fn elsewhere(policy: &Policy) -> (Vec<Diagnostic>, Vec<Span>) {
     // The gaps are for whoever compiles for it; what accepts one is of use. To find them takes long, and most policies say
     // nothing of them.
     let waits = |suppression: &Suppression| {
-        Target::Wfp.gaps().iter().any(|kind| kind.code.name == suppression.code)
+        Target::of(policy.system).gaps().iter().any(|kind| kind.code.name == suppression.code)
             && !used.contains(&suppression.span)
             && !in_std(policy, suppression.span)
     };
-    if policy.system == System::Windows
-        && policy.suppressions.iter().any(waits)
-        && let Ok(lowered) = wfp::lower(policy, &wfp::Needs::default())
-    {
-        used.extend(accepting(policy, lowered.gaps.into_iter().map(|gap| gap.said).collect()).1);
+    if policy.suppressions.iter().any(waits) {
+        let gaps = match policy.system {
+            System::Linux => None,
+            System::Macos => seatbelt::lower(policy).ok().map(|lowered| lowered.gaps),
+            System::Windows => wfp::lower(policy, &wfp::Needs::default()).ok().map(|lowered| lowered.gaps),
+        };
+        used.extend(accepting(policy, gaps.into_iter().flatten().map(|gap| gap.said).collect()).1);
     }
     (said, used)
 }
@@ -79,12 +81,8 @@ pub fn placements(policy: &Policy) -> (Vec<Diagnostic>, Vec<Span>) {
 }
 
 fn accepting(policy: &Policy, said: Vec<Diagnostic>) -> (Vec<Diagnostic>, Vec<Span>) {
-    accepting_of(policy, said, Target::of(policy.system))
-}
-
-/// The same, of a target's gaps too.
-fn accepting_of(policy: &Policy, said: Vec<Diagnostic>, target: Target) -> (Vec<Diagnostic>, Vec<Span>) {
-    let (diagnostics, used) = lint::suppress(said, policy, &[&target.acceptable()[..], lint::ESCAPES].concat());
+    let acceptable = [&Target::of(policy.system).acceptable()[..], lint::ESCAPES].concat();
+    let (diagnostics, used) = lint::suppress(said, policy, &acceptable);
     let used = policy.suppressions.iter().zip(used).filter(|(_, used)| *used).map(|(suppression, _)| suppression.span);
     (diagnostics, used.collect())
 }

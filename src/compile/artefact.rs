@@ -1,11 +1,12 @@
-//! What `srt compile` writes: for each target the texts that enforce a policy, each proved before it is given out.
+//! What `srt compile` writes: for each target the texts that enforce a policy. Profiles, filters and access lists are proved
+//! before they are given out; bubblewrap's arguments are what a run makes of its plan, and the rules are for reading.
 //!
 //! Nothing here reads or writes files; where a machine is needed, it is in the bound policy.
 
-use super::{accepting_of, shell_config};
+use super::{accepting, shell_config};
 use crate::backend::bubblewrap::seccomp::{Architecture, Table, assemble, entries};
 use crate::backend::bubblewrap::{self, Argument, Arguments};
-use crate::backend::gap::Direction;
+use crate::backend::gap::{Direction, Gap};
 use crate::backend::{Target, seatbelt, wfp};
 use crate::diagnostic::{Diagnostic, Level, any_error};
 use crate::ir::{BoundPolicy, Policy, Subject};
@@ -135,10 +136,30 @@ pub struct Built {
     pub artefacts: Vec<(Emit, Vec<u8>)>,
     /// What is said of the policy, accepted things left out.
     pub diagnostics: Vec<Diagnostic>,
-    /// Every gap, accepted or not.
+    /// Every gap, accepted or not; of Linux none, since they depend on the machine.
     pub gaps: Vec<GapText>,
-    /// The comments that accept something.
-    pub used: Vec<Span>,
+}
+
+impl Built {
+    /// No texts, and this to say.
+    pub fn nothing(diagnostics: Vec<Diagnostic>) -> Self {
+        Self { artefacts: Vec::new(), diagnostics, gaps: Vec::new() }
+    }
+}
+
+/// What is said where a policy is compiled that is not bound: by lints, and by what lowered it. No texts yet.
+fn lowered_to(policy: &Policy, sources: &Sources, lowered: Result<&[Gap], &[Diagnostic]>) -> Built {
+    let mut said = lint::elsewhere(policy, Wanted { errors_alone: true, shell_config });
+    said.retain(|said| said.level == Level::Error);
+    let mut gaps = Vec::new();
+    match lowered {
+        Ok(found) => {
+            gaps.extend(found.iter().map(|gap| gap_text(&gap.said, gap.kind.direction, sources)));
+            said.extend(found.iter().map(|gap| gap.said.clone()));
+        }
+        Err(errors) => said.extend_from_slice(errors),
+    }
+    Built { artefacts: Vec::new(), diagnostics: accepting(policy, said).0, gaps }
 }
 
 /// Builds for macOS, from a policy for that system whose variables may be unbound.
@@ -146,23 +167,10 @@ pub struct Built {
 /// # Errors
 /// When the profile is not the policy: a mistake in this program.
 pub fn seatbelt(policy: &Policy, sources: &Sources, wanted: &[Emit]) -> Result<Built, Fault> {
-    let mut said = lint::elsewhere(policy, Wanted { errors_alone: true, shell_config });
-    said.retain(|said| said.level == Level::Error);
-    let mut built = Built { artefacts: Vec::new(), diagnostics: Vec::new(), gaps: Vec::new(), used: Vec::new() };
-    let lowered = match seatbelt::lower(policy) {
-        Ok(lowered) => Some(lowered),
-        Err(errors) => {
-            said.extend(errors);
-            None
-        }
-    };
-    let gaps = lowered.iter().flat_map(|lowered| &lowered.gaps);
-    for gap in gaps {
-        built.gaps.push(gap_text(&gap.said, gap.kind.direction, sources));
-        said.push(gap.said.clone());
-    }
-    (built.diagnostics, built.used) = accepting_of(policy, said, Target::Seatbelt);
-    let Some(lowered) = lowered.filter(|_| !any_error(&built.diagnostics)) else { return Ok(built) };
+    let lowered = seatbelt::lower(policy);
+    let mut built =
+        lowered_to(policy, sources, lowered.as_ref().map(|lowered| &lowered.gaps[..]).map_err(|errors| &errors[..]));
+    let Some(lowered) = lowered.ok().filter(|_| !any_error(&built.diagnostics)) else { return Ok(built) };
     for emit in wanted {
         let text = match emit {
             Emit::Sbpl => {
@@ -183,23 +191,11 @@ pub fn seatbelt(policy: &Policy, sources: &Sources, wanted: &[Emit]) -> Result<B
 /// # Errors
 /// When a text is not the policy: a mistake in this program.
 pub fn wfp(policy: &Policy, sources: &Sources, wanted: &[Emit]) -> Result<Built, Fault> {
-    let mut said = lint::elsewhere(policy, Wanted { errors_alone: true, shell_config });
-    said.retain(|said| said.level == Level::Error);
-    let mut built = Built { artefacts: Vec::new(), diagnostics: Vec::new(), gaps: Vec::new(), used: Vec::new() };
     let needs = wfp::Needs::default();
-    let lowered = match wfp::lower(policy, &needs) {
-        Ok(lowered) => Some(lowered),
-        Err(errors) => {
-            said.extend(errors);
-            None
-        }
-    };
-    for gap in lowered.iter().flat_map(|lowered| &lowered.gaps) {
-        built.gaps.push(gap_text(&gap.said, gap.kind.direction, sources));
-        said.push(gap.said.clone());
-    }
-    (built.diagnostics, built.used) = accepting_of(policy, said, Target::Wfp);
-    let Some(lowered) = lowered.filter(|_| !any_error(&built.diagnostics)) else { return Ok(built) };
+    let lowered = wfp::lower(policy, &needs);
+    let mut built =
+        lowered_to(policy, sources, lowered.as_ref().map(|lowered| &lowered.gaps[..]).map_err(|errors| &errors[..]));
+    let Some(lowered) = lowered.ok().filter(|_| !any_error(&built.diagnostics)) else { return Ok(built) };
     for emit in wanted {
         let text = match emit {
             Emit::Wfp => {
@@ -252,20 +248,15 @@ pub fn bubblewrap(
     needs: &bubblewrap::Needs,
 ) -> Result<Built, String> {
     let compiled = super::compile(policy, needs);
-    let gaps = compiled.diagnostics.iter().filter_map(|said| {
-        let kind = Target::Bubblewrap.gaps().iter().find(|kind| kind.code == said.code)?;
-        Some(gap_text(said, kind.direction, sources))
-    });
-    let mut built =
-        Built { artefacts: Vec::new(), gaps: gaps.collect(), diagnostics: compiled.diagnostics, used: Vec::new() };
+    let mut built = Built::nothing(compiled.diagnostics);
     let Some(plan) = compiled.plan else { return Ok(built) };
     built.artefacts = bubblewrap_unbound(policy, sources, wanted).map_err(|fault| mistake(&fault))?;
     for emit in wanted.iter().filter(|emit| emit.needs_host()) {
         let arguments = bubblewrap::arguments(&plan).map_err(|error| error.to_string())?;
         let bytes = match emit {
             Emit::Bwrap => lines(&arguments),
-            Emit::BwrapNul => nul(&arguments),
-            _ => shell(&arguments),
+            Emit::BwrapNul => nul(&arguments)?,
+            _ => shell(&arguments)?,
         };
         built.artefacts.push((*emit, bytes));
     }
@@ -403,24 +394,21 @@ fn lines(arguments: &Arguments) -> Vec<u8> {
     text
 }
 
-/// Each ended by NUL; what a descriptor is to give follows as `<<TEXT`.
-fn nul(arguments: &Arguments) -> Vec<u8> {
+/// Each ended by NUL, as `bwrap --args` reads them: so nothing that a descriptor has to give, for which there is no number.
+fn nul(arguments: &Arguments) -> Result<Vec<u8>, String> {
     let mut text = Vec::new();
     for argument in &arguments.list {
-        match argument {
-            Argument::Text(word) => text.extend(word),
-            Argument::Data(data) => {
-                text.extend(b"<<");
-                text.extend(data);
-            }
-        }
+        let Argument::Text(word) = argument else {
+            return Err("bwrap-nul: a file of this plan comes from a descriptor: use bwrap-shell".to_owned());
+        };
+        text.extend(word);
         text.push(0);
     }
-    text
+    Ok(text)
 }
 
 /// `bwrap … -- "$@"`, an option a line; what descriptors are to give are here-documents after it.
-fn shell(arguments: &Arguments) -> Vec<u8> {
+fn shell(arguments: &Arguments) -> Result<Vec<u8>, String> {
     let mut text = b"#!/bin/sh\n# The mounts and namespaces alone: the filter of system calls, Landlock and the proxy are srt's.\n".to_vec();
     text.extend(b"exec bwrap");
     let (mut openings, mut bodies) = (Vec::new(), Vec::new());
@@ -430,6 +418,10 @@ fn shell(arguments: &Arguments) -> Vec<u8> {
             Argument::Text(word) => {
                 text.extend(if word.starts_with(b"--") { &b" \\\n  "[..] } else { b" " });
                 text.extend(quoted(word));
+            }
+            // POSIX shells know descriptors of one figure, and a here-document ends a line.
+            Argument::Data(data) if next > 9 || !data.ends_with(b"\n") => {
+                return Err("bwrap-shell: this plan cannot be written for a shell: use bwrap".to_owned());
             }
             Argument::Data(data) => {
                 text.extend(format!(" {next}").bytes());
@@ -444,7 +436,7 @@ fn shell(arguments: &Arguments) -> Vec<u8> {
     text.extend(openings);
     text.push(b'\n');
     text.extend(bodies);
-    text
+    Ok(text)
 }
 
 fn quoted(word: &[u8]) -> Vec<u8> {
