@@ -240,6 +240,9 @@ impl Profile {
                         return Err(format!("`{name}` is defined twice"));
                     }
                 }
+                [Form::Symbol(word), Form::Symbol(_)] if word == "deny" && !profile.allowed.is_empty() => {
+                    return Err("it denies after it has allowed".to_owned());
+                }
                 [Form::Symbol(word), Form::Symbol(operation)] if word == "deny" => {
                     profile.denied.insert(operation.clone());
                 }
@@ -380,6 +383,12 @@ fn written(form: &Form, defined: &BTreeMap<String, Formula>) -> Result<String, S
         words.push(match part {
             Form::Symbol(name) => name.clone(),
             other => match value(other, defined)? {
+                // As a prefix it would be one of every name.
+                Value::Text(parts)
+                    if parts.iter().all(|part| matches!(part, Part::Bytes(bytes) if bytes.is_empty())) =>
+                {
+                    return Err("an empty text in a filter".to_owned());
+                }
                 Value::Text(parts) => parts
                     .iter()
                     .map(|part| match part {

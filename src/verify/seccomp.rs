@@ -35,10 +35,11 @@ pub fn prove(table: &Table, bytes: &[u8]) -> Result<(), Fault> {
     let mut rest = bytes;
     for (architecture, audit) in [(Architecture::X86_64, 0xc000_003e_u32), (Architecture::Aarch64, 0xc000_00b7)] {
         let program = program(&mut rest).map_err(Fault::Unread)?;
-        let other = audit ^ 0x89;
-        for number in [0, 59, 221, LAST_REVIEWED] {
-            let call = Call { number, architecture: other, arguments: [0; 6] };
-            expect(&program, &call, KILL)?;
+        // The other one of ours, and the 32-bit ones that these processors run as well (linux/audit.h).
+        for architecture in [audit ^ 0x89, 0x4000_0003, 0x4000_0028, 0, u32::MAX] {
+            for number in [0, 59, 221, LAST_REVIEWED] {
+                expect(&program, &Call { number, architecture, arguments: [0; 6] }, KILL)?;
+            }
         }
         let numbers = (0..=LAST_REVIEWED + 200).chain([
             0x7fff_ffff,

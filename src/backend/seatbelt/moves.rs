@@ -34,12 +34,22 @@ impl Moves {
             .filter(|(rule, _)| rule.effect == Effect::Allow)
             .flat_map(|(_, set)| &set.include)
             .collect();
+        let mut places: Vec<Pattern> = Vec::new();
+        let mut known = BTreeSet::new();
+        for place in &writable {
+            let place = Pattern::literal(&place.literal_prefix(), Reach::Tree);
+            // Device nodes hold nothing.
+            let device = place.literal_at(0) == Some(b"dev") && place.start == Start::Root;
+            if !device && known.insert(place.clone()) {
+                places.push(place);
+            }
+        }
         for (rule, set) in rules(policy, &[Verb::Read, Verb::Write]).filter(|(rule, _)| rule.effect != Effect::Allow) {
             for pattern in &set.include {
                 let base = PathSet::from(base(pattern));
                 if writable.iter().any(|place| meets(&base, place)) {
                     moves.pin(pattern, &writable, rule.span);
-                    moves.spread(pattern, rule, &writable, &base);
+                    moves.spread(pattern, rule, &writable, &places, &base);
                 }
             }
         }
@@ -60,6 +70,9 @@ impl Moves {
                 _ => {}
             }
             let pin = Pattern { start: pattern.start.clone(), segments: segments.to_vec(), reach: Reach::Exact };
+            if self.pinned.contains(&pin) {
+                continue;
+            }
             let set = PathSet::from(pin.clone());
             if writable.iter().any(|place| meets(&set, place)) && self.pinned.insert(pin.clone()) {
                 self.pins.push((folded(&pin), span));
@@ -68,7 +81,7 @@ impl Moves {
     }
 
     /// Denies what a pattern denies at any depth in the other writable places, or notes that this cannot be done.
-    fn spread(&mut self, pattern: &Pattern, rule: &Rule, writable: &[&Pattern], base: &PathSet) {
+    fn spread(&mut self, pattern: &Pattern, rule: &Rule, writable: &[&Pattern], places: &[Pattern], base: &PathSet) {
         let depth = |segment: &Segment| *segment == Segment::AnyDepth;
         let first_any = pattern.segments.first().filter(|segment| is_any(segment)).map(|_| 0);
         let Some(last) = pattern.segments.iter().rposition(depth).or(first_any) else { return };
@@ -78,22 +91,13 @@ impl Moves {
         }
         let own = PathSet::from(pattern.clone());
         let several = pattern.segments.iter().filter(|segment| depth(segment)).count() > 1;
-        let mut places: Vec<Pattern> = Vec::new();
-        for place in writable {
-            let place = Pattern::literal(&place.literal_prefix(), Reach::Tree);
-            // Device nodes hold nothing.
-            let device = place.literal_at(0) == Some(b"dev") && place.start == Start::Root;
-            if !device && !places.contains(&place) {
-                places.push(place);
-            }
-        }
         let mut open = false;
         for place in places {
             let inside = PathSet::from(place.clone()).is_inside(base);
             if inside && !several {
                 continue;
             }
-            if inside || meets(base, &place) {
+            if inside || meets(base, place) {
                 // Denying it in the whole of this place would take away what the policy allows there.
                 open = true;
                 continue;
@@ -126,7 +130,7 @@ fn is_any(segment: &Segment) -> bool {
 }
 
 fn meets(set: &PathSet, place: &Pattern) -> bool {
-    set.overlap(&PathSet::from(place.clone())).is_some()
+    set.include.iter().any(|own| !own.begins_apart(place)) && set.overlap(&PathSet::from(place.clone())).is_some()
 }
 
 fn rules<'p>(policy: &'p Policy, verbs: &'p [Verb]) -> impl Iterator<Item = (&'p Rule, &'p PathSet)> {

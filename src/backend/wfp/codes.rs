@@ -301,5 +301,5 @@ pub static GAPS: &[Kind] = &[
 
 /// The kind of a code of the table.
 pub(super) fn kind(code: &'static Code) -> &'static Kind {
-    GAPS.iter().find(|kind| kind.code == code).unwrap_or(&GAPS[0])
+    GAPS.iter().find(|kind| kind.code == code).expect("every gap that is declared is of a kind in the table")
 }

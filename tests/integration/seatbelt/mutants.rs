@@ -30,6 +30,11 @@ allow socket /private/var/run/agent
 type Mistake = (&'static str, fn(&str) -> String);
 
 const MISTAKES: &[Mistake] = &[
+    ("a denial after what it would leave open", |text| {
+        let deny = "(deny process-info*)\n";
+        without(text, deny.trim_end()) + deny
+    }),
+    ("a prefix of every name", |text| text.replacen("(sysctl-name \"hw.byteorder\")", "(sysctl-name-prefix \"\")", 1)),
     ("a deny that is dropped", |text| without(text, "[Hh][Oo][Oo]")),
     ("an allow that is dropped", |text| without(text, "(subpath \"/usr\")")),
     ("a literal for a tree", |text| {
@@ -172,10 +177,9 @@ fn each_mistake_is_caught() {
             !machine.differences().is_empty()
         });
         by_guile += usize::from(found);
-        if proof.is_ok() && !found {
-            missed.push(format!("{name}: caught by nothing"));
-        } else {
-            eprintln!("{name}: {proof:?}, Guile: {found}");
+        // What ships is the proof.
+        if proof.is_ok() {
+            missed.push(format!("{name}: not caught by the proof; Guile: {found}"));
         }
     }
     assert!(missed.is_empty(), "{}\n{}", missed.join("\n"), right.profile);
