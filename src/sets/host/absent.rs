@@ -83,21 +83,20 @@ impl<'a> Nearby<'a> {
     }
 
     /// The patterns that an entry may have a name in common with.
-    fn of(&self, entry: &[u8]) -> Vec<u32> {
+    fn of<'s>(&'s self, entry: &'s [u8]) -> impl Iterator<Item = u32> + use<'s, 'a> {
         let mut labels = table::shape(entry);
-        match (labels.next(), labels.next()) {
-            (Some(first), Some(second)) => {
-                let named = self.named.get(&(first, second)).into_iter().flatten();
-                self.wide.iter().chain(named).copied().collect()
-            }
+        let (named, each) = match (labels.next(), labels.next()) {
+            _ if self.named.is_empty() => (None, None),
+            (Some(first), Some(second)) => (self.named.get(&(first, second)), None),
             // Of one label: each is looked at.
-            _ => self.wide.iter().chain(self.named.values().flatten()).copied().collect(),
-        }
+            _ => (None, Some(self.named.values().flatten())),
+        };
+        self.wide.iter().chain(named.into_iter().flatten()).chain(each.into_iter().flatten()).copied()
     }
 }
 
 /// What tells entries apart.
-#[derive(PartialEq, Eq, Hash)]
+#[derive(Default, Clone, PartialEq, Eq, Hash)]
 struct Class {
     /// Whether the entry has a `*`: one without opens private addresses.
     below: bool,
@@ -107,45 +106,77 @@ struct Class {
     patterns: Vec<u32>,
 }
 
+impl Class {
+    /// Makes this the class of an entry of a list. `false` where something holds a part of its names: then it is of none.
+    fn set(
+        &mut self,
+        (table, entry): (&Arc<Table>, &[u8]),
+        tables: &[Arc<Table>],
+        patterns: &[&Pattern],
+        nearby: &Nearby<'_>,
+    ) -> bool {
+        self.below = table::is_below(entry);
+        self.lists.clear();
+        for other in tables {
+            if Arc::ptr_eq(table, other) {
+                self.lists.push((true, true));
+                continue;
+            }
+            match to_table(entry, other) {
+                Relation::Partial => return false,
+                relation => self.lists.push((relation == Relation::Inside, other.has(entry))),
+            }
+        }
+        self.patterns.clear();
+        for number in nearby.of(entry) {
+            match to_pattern(entry, patterns[number as usize]) {
+                Relation::Inside => self.patterns.push(number),
+                Relation::Apart => {}
+                Relation::Partial => return false,
+            }
+        }
+        self.patterns.sort_unstable();
+        true
+    }
+}
+
 impl Absent {
     /// Chooses for some lists and all patterns that they are asked about with.
     pub fn new(tables: Vec<Arc<Table>>, patterns: &[&Pattern]) -> Self {
         let nearby = Nearby::new(patterns);
         let mut kept: HashSet<Box<[u8]>> = HashSet::new();
-        let mut classes = HashMap::new();
+        // The smallest entry of each class: its table, its index, its size.
+        let mut smallest: Vec<(&Table, usize, (usize, usize))> = Vec::new();
+        let mut known: HashMap<Class, usize> = HashMap::new();
+        // Neighbours are mostly of one class: then nothing is looked up, and nothing allocated.
+        let (mut class, mut last) = (Class::default(), (Class::default(), None));
         for table in &tables {
-            'entries: for index in 0..table.len() {
+            for index in 0..table.len() {
                 let entry = table.key(index);
-                let mut lists = Vec::with_capacity(tables.len());
-                for other in &tables {
-                    let relation = if Arc::ptr_eq(table, other) { Relation::Inside } else { to_table(entry, other) };
-                    if relation == Relation::Partial {
-                        kept.insert(entry.into());
-                        continue 'entries;
-                    }
-                    lists.push((relation == Relation::Inside, other.has(entry)));
+                if !class.set((table, entry), &tables, patterns, &nearby) {
+                    kept.insert(entry.into());
+                    continue;
                 }
-                let mut inside = Vec::new();
-                for number in nearby.of(entry) {
-                    match to_pattern(entry, patterns[number as usize]) {
-                        Relation::Inside => inside.push(number),
-                        Relation::Apart => {}
-                        Relation::Partial => {
-                            kept.insert(entry.into());
-                            continue 'entries;
-                        }
-                    }
-                }
-                inside.sort_unstable();
                 let size = table.size(index);
-                let class = Class { below: table::is_below(entry), lists, patterns: inside };
-                let known = classes.entry(class).or_insert_with(|| (size, Box::from(entry)));
-                if size < known.0 {
-                    *known = (size, entry.into());
+                let number = match last.1.filter(|_| last.0 == class) {
+                    Some(number) => number,
+                    None => match known.get(&class) {
+                        Some(number) => *number,
+                        None => {
+                            known.insert(class.clone(), smallest.len());
+                            smallest.push((&**table, index, size));
+                            smallest.len() - 1
+                        }
+                    },
+                };
+                if size < smallest[number].2 {
+                    smallest[number] = (&**table, index, size);
                 }
+                std::mem::swap(&mut class, &mut last.0);
+                last.1 = Some(number);
             }
         }
-        kept.extend(classes.into_values().map(|(_, entry)| entry));
+        kept.extend(smallest.into_iter().map(|(table, index, _)| table.key(index).into()));
         Self { tables, kept }
     }
 

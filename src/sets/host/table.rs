@@ -83,46 +83,72 @@ impl Builder {
     /// The table; of two entries for the same names the first line stands.
     pub fn finish(self, file: Arc<str>) -> Table {
         let Builder { keys: raw, entries } = self;
-        let key = |start: u32, length: u32| &raw[start as usize..(start + length) as usize];
-        // Most comparisons are of the first bytes, which then lie beside each other.
-        let mut sorted: Vec<(u128, u32, u32, u32)> =
-            entries.into_iter().map(|(start, length, line)| (head(key(start, length)), start, length, line)).collect();
-        sorted.sort_unstable_by(|a, b| {
-            a.0.cmp(&b.0).then_with(|| key(a.1, a.2).cmp(key(b.1, b.2))).then_with(|| a.3.cmp(&b.3))
-        });
+        let mut sorted: Vec<Row> =
+            entries.into_iter().map(|(start, length, line)| Row { head: 0, start, length, line }).collect();
+        sort(&mut sorted, &raw, 0);
         let mut repeated = None;
         sorted.dedup_by(|b, a| {
-            let same = key(a.1, a.2) == key(b.1, b.2);
+            let same = a.key(&raw) == b.key(&raw);
             if same {
-                Repeated::add(&mut repeated, b.3, a.3);
+                Repeated::add(&mut repeated, b.line, a.line);
             }
             same
         });
         let mut covered = Vec::new();
         let mut last: Option<&[u8]> = None;
-        sorted.retain(|(_, start, length, line)| {
-            let own = key(*start, *length);
+        sorted.retain(|row| {
+            let own = row.key(&raw);
             if last.is_some_and(|last| covers(last, own)) {
                 if !is_below(own) {
-                    covered.push((own, *line));
+                    covered.push((own, row.line));
                 }
                 return false;
             }
             last = Some(own);
             true
         });
-        let sorted = sorted.into_iter().map(|(_, start, length, line)| (key(start, length), line)).collect::<Vec<_>>();
+        let sorted = sorted.iter().map(|row| (row.key(&raw), row.line)).collect::<Vec<_>>();
         let covered = (!covered.is_empty()).then(|| Arc::new(Table::new(&covered, Arc::clone(&file), None)));
         Table { repeated, ..Table::new(&sorted, file, covered) }
     }
 }
 
-/// The first bytes of a key as a number that sorts alike.
-fn head(key: &[u8]) -> u128 {
-    let mut head = [0; 16];
-    let length = key.len().min(16);
-    head[..length].copy_from_slice(&key[..length]);
-    u128::from_be_bytes(head)
+/// An entry while the list is sorted.
+struct Row {
+    /// The bytes of the key that are compared now, as a number that sorts alike.
+    head: u128,
+    start: u32,
+    length: u32,
+    line: u32,
+}
+
+impl Row {
+    fn key<'a>(&self, keys: &'a [u8]) -> &'a [u8] {
+        &keys[self.start as usize..(self.start + self.length) as usize]
+    }
+}
+
+/// How many bytes of a key are compared at once.
+const HEAD: usize = 16;
+
+/// Sorts by key and line keys that are the same before `depth`. What is compared lies beside each other: the names of a list
+/// begin alike, and to fetch each from where it stands took most of the time.
+fn sort(rows: &mut [Row], keys: &[u8], depth: usize) {
+    for row in &mut *rows {
+        let mut head = [0; HEAD];
+        let rest = row.key(keys).get(depth..).unwrap_or_default();
+        let length = rest.len().min(HEAD);
+        head[..length].copy_from_slice(&rest[..length]);
+        row.head = u128::from_be_bytes(head);
+    }
+    let next = depth + HEAD;
+    let goes_on = |row: &Row| row.length as usize > next;
+    rows.sort_unstable_by_key(|row| (row.head, (row.length as usize).min(next + 1), row.line));
+    for alike in rows.chunk_by_mut(|a, b| a.head == b.head && goes_on(a) && goes_on(b)) {
+        if alike.len() > 1 {
+            sort(alike, keys, next);
+        }
+    }
 }
 
 fn write_key(name: &Name, key: &mut Vec<u8>) {
@@ -370,5 +396,32 @@ impl<'de> serde::Deserialize<'de> for Table {
             builder.push(below, &name, line).map_err(serde::de::Error::custom)?;
         }
         Ok(builder.finish(file.into()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// However long the keys are that begin alike.
+        #[test]
+        fn rows_are_sorted_as_their_keys_are(
+            keys in prop::collection::vec((0..50_usize, prop::collection::vec(0..3_u8, 0..4)), 0..40)
+        ) {
+            let length = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
+            let (mut all, mut rows) = (Vec::new(), Vec::new());
+            for ((same, other), line) in keys.into_iter().zip(1_u32..) {
+                let key = [vec![1; same], other].concat();
+                rows.push(Row { head: 0, start: length(all.len()), length: length(key.len()), line });
+                all.extend(key);
+            }
+            let mut plain: Vec<(Vec<u8>, u32)> = rows.iter().map(|row| (row.key(&all).to_vec(), row.line)).collect();
+            plain.sort();
+            sort(&mut rows, &all, 0);
+            let sorted: Vec<(Vec<u8>, u32)> = rows.iter().map(|row| (row.key(&all).to_vec(), row.line)).collect();
+            prop_assert_eq!(sorted, plain);
+        }
     }
 }
