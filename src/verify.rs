@@ -43,39 +43,61 @@ pub enum Fault {
 /// # Errors
 /// The first difference, or what is not known.
 pub fn equal(operation: Operation, policy: &Permission, artefact: &Permission, gaps: &[Gap]) -> Result<(), Fault> {
-    let ask = |answer| match answer {
-        Answer::None => Ok(None),
-        Answer::Some(member) => Ok(Some(shown(&member))),
-        Answer::Unknown => Err(Fault::Unknown { operation }),
-    };
-    let budget = || Budget::new(STEPS);
-    let regions = |direction| -> Vec<&Subject> {
-        let gaps = gaps.iter().filter(|gap| gap.kind.direction == direction);
-        gaps.flat_map(|gap| regions_of(gap, operation)).collect()
-    };
-    let (looser, stricter) = (regions(Direction::Looser), regions(Direction::Stricter));
+    within_gaps(operation, policy, artefact, gaps, None)?;
     let everything = Permission::everything(policy.kind);
-    let (policy, artefact) = (Prepared::new(policy), Prepared::new(artefact));
-    if let Some(witness) = ask(permission::excess(&artefact, Some(&policy), None, &looser, &mut budget()))? {
-        return Err(Fault::Looser { operation, witness });
-    }
-    if let Some(witness) = ask(permission::excess(&policy, Some(&artefact), None, &stricter, &mut budget()))? {
-        return Err(Fault::Stricter { operation, witness });
-    }
-    let everything = Prepared::new(&everything);
+    let (artefact, everything) = (Prepared::new(artefact), Prepared::new(&everything));
     for gap in gaps {
         for region in regions_of(gap, operation) {
+            let budget = &mut Budget::new(STEPS);
             let refuted = match gap.kind.direction {
-                Direction::Stricter => permission::excess(&artefact, None, Some(region), &[], &mut budget()),
-                Direction::Looser => permission::excess(&everything, Some(&artefact), Some(region), &[], &mut budget()),
+                Direction::Stricter => permission::excess(&artefact, None, Some(region), &[], budget),
+                Direction::Looser => permission::excess(&everything, Some(&artefact), Some(region), &[], budget),
                 Direction::Beside => Answer::None,
             };
-            if let Some(witness) = ask(refuted)? {
+            if let Some(witness) = witness(operation, refuted)? {
                 return Err(Fault::Gap { gap: gap.kind.code.name, operation, witness });
             }
         }
     }
     Ok(())
+}
+
+/// Proves that an artefact differs from the policy in the sets of the gaps alone, each in its direction; `nowhere` is what no
+/// access is ever about.
+///
+/// # Errors
+/// The first difference, or what is not known.
+pub fn within_gaps(
+    operation: Operation,
+    policy: &Permission,
+    artefact: &Permission,
+    gaps: &[Gap],
+    nowhere: Option<&Subject>,
+) -> Result<(), Fault> {
+    let regions = |direction| -> Vec<&Subject> {
+        let gaps = gaps.iter().filter(|gap| gap.kind.direction == direction);
+        gaps.flat_map(|gap| regions_of(gap, operation)).chain(nowhere).collect()
+    };
+    let (looser, stricter) = (regions(Direction::Looser), regions(Direction::Stricter));
+    let (policy, artefact) = (Prepared::new(policy), Prepared::new(artefact));
+    let more = permission::excess(&artefact, Some(&policy), None, &looser, &mut Budget::new(STEPS));
+    if let Some(witness) = witness(operation, more)? {
+        return Err(Fault::Looser { operation, witness });
+    }
+    let less = permission::excess(&policy, Some(&artefact), None, &stricter, &mut Budget::new(STEPS));
+    if let Some(witness) = witness(operation, less)? {
+        return Err(Fault::Stricter { operation, witness });
+    }
+    Ok(())
+}
+
+/// The witness of an answer, if there is one.
+fn witness(operation: Operation, answer: Answer<Member>) -> Result<Option<String>, Fault> {
+    match answer {
+        Answer::None => Ok(None),
+        Answer::Some(member) => Ok(Some(shown(&member))),
+        Answer::Unknown => Err(Fault::Unknown { operation }),
+    }
 }
 
 /// Proves that a gap is one: that something in its sets is decided otherwise than the policy, of which `policy` gives what it

@@ -85,4 +85,34 @@ codes! {
     /// allow connect [localhost:3000, 10.20.0.0/16:5432]
     /// ```
     pub PROXY_ONLY = "proxy-only", Note;
+
+    /// # `pinned-directory`
+    ///
+    /// ## What it says
+    /// On macOS and on Windows a directory above something that may not be written can be neither renamed nor removed; on macOS
+    /// it cannot be made either. This is a *stricter* gap.
+    ///
+    /// ## Why
+    /// These systems decide by the name that a file has at the moment, or by what stands at its directory. Who may rename `.git` may
+    /// move it away and make another one, hooks and all; or make one elsewhere and move it here.
+    ///
+    /// ## Example
+    /// ```policy,macos
+    /// srt 1
+    /// default read deny
+    /// # lint: allow(start-up-file) what it leaves is reviewed before it is opened in an editor
+    /// allow read, write $WORKSPACE
+    /// deny  write $WORKSPACE/2024/01
+    /// ```
+    ///
+    /// ## Use instead
+    /// ```policy,macos
+    /// srt 1
+    /// default read deny
+    /// # lint: allow(start-up-file) what it leaves is reviewed before it is opened in an editor
+    /// allow read, write $WORKSPACE
+    /// # lint: allow(pinned-directory) the directory is there
+    /// deny  write $WORKSPACE/2024/01
+    /// ```
+    pub PINNED_DIRECTORY = "pinned-directory", Note;
 }

@@ -1,5 +1,6 @@
 //! What lowering says of a policy for macOS: each gap between the policy and what the system holds.
 
+use crate::backend::PINNED_DIRECTORY;
 pub(super) use crate::backend::codes::{GRANT_WITHOUT_READ, PROXY_ONLY, UNENFORCEABLE};
 use crate::backend::gap::Kind;
 use crate::codes;
@@ -34,36 +35,6 @@ codes! {
     /// deny  read $WORKSPACE/private
     /// ```
     pub OTHER_SPELLINGS = "other-spellings", Note;
-
-    /// # `pinned-directory`
-    ///
-    /// ## What it says
-    /// On macOS a directory above something that a rule denies can be neither made nor renamed nor removed. This is a *stricter*
-    /// gap.
-    ///
-    /// ## Why
-    /// The sandbox decides by the name that a file has at the moment. Who may rename `.git` may move it away and make another one,
-    /// hooks and all; or make one elsewhere and move it here.
-    ///
-    /// ## Example
-    /// ```policy,macos
-    /// srt 1
-    /// default read deny
-    /// # lint: allow(start-up-file) what it leaves is reviewed before it is opened in an editor
-    /// allow read, write $WORKSPACE
-    /// deny  write $WORKSPACE/2024/01
-    /// ```
-    ///
-    /// ## Use instead
-    /// ```policy,macos
-    /// srt 1
-    /// default read deny
-    /// # lint: allow(start-up-file) what it leaves is reviewed before it is opened in an editor
-    /// allow read, write $WORKSPACE
-    /// # lint: allow(pinned-directory) the directory is there
-    /// deny  write $WORKSPACE/2024/01
-    /// ```
-    pub PINNED_DIRECTORY = "pinned-directory", Note;
 
     /// # `moved-names`
     ///

@@ -9,6 +9,7 @@ use super::plan::{Clauses, Granted, Parameter, Plan, Withheld};
 use super::spelling::in_all_spellings;
 use crate::analysis::permission::{self, Permission, Prepared};
 use crate::analysis::{Answer, Budget, Member, openers};
+use crate::backend::PINNED_DIRECTORY;
 use crate::backend::gap::{Gap, Operation};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::ir::{Policy, Rule, Subject};
@@ -380,7 +381,7 @@ fn pinned(moves: &Moves, permissions: &Permissions<'_>) -> Option<Gap> {
     }
     let (span, witness) = first?;
     let message = "on macOS a directory above what a rule denies can be neither made nor renamed nor removed";
-    Some(gap(&codes::PINNED_DIRECTORY, message, span, witness, region))
+    Some(gap(&PINNED_DIRECTORY, message, span, witness, region))
 }
 
 fn first_connect(policy: &Policy) -> Option<&Rule> {

@@ -1,8 +1,8 @@
 //! What lowering says of a policy on Windows: each kind of gap between the policy and what filters and access lists hold.
 
-use crate::backend::PROXY_ONLY;
 use crate::backend::bubblewrap::{EXEC_BY_CONTENT, LATER_NAMES, NOT_GRANTED};
 use crate::backend::gap::Kind;
+use crate::backend::{PINNED_DIRECTORY, PROXY_ONLY};
 use crate::codes;
 use crate::diagnostic::Code;
 
@@ -294,6 +294,7 @@ pub static GAPS: &[Kind] = &[
     Kind::beside(&PROXY_PORTS),
     Kind::stricter(&NOT_GRANTED),
     Kind::stricter(&OTHER_ACCOUNT),
+    Kind::stricter(&PINNED_DIRECTORY),
     Kind::stricter(&SHARED_LOOPBACK),
     Kind::stricter(&KEPT_PORTS),
     Kind::stricter(&PROXY_ONLY),

@@ -55,10 +55,10 @@ pub fn lower(policy: &Policy, needs: &Needs) -> Result<Lowered, Vec<Diagnostic>>
     if !errors.is_empty() {
         return Err(errors);
     }
-    let (files, made_inside) = files.entries();
+    let (files, of_nodes) = files.entries();
     let plan = Plan { filters: network::filters(policy, needs), files };
     let mut gaps = gaps::gaps(policy, needs);
     gaps.extend(gaps::of_files(policy, &held));
-    gaps.extend(made_inside.into_iter().map(|said| gaps::gap(said, Vec::new())));
+    gaps.extend(of_nodes);
     Ok(Lowered { plan, gaps, held })
 }

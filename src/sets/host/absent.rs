@@ -158,17 +158,12 @@ impl Absent {
                     continue;
                 }
                 let size = table.size(index);
-                let number = match last.1.filter(|_| last.0 == class) {
-                    Some(number) => number,
-                    None => match known.get(&class) {
-                        Some(number) => *number,
-                        None => {
-                            known.insert(class.clone(), smallest.len());
-                            smallest.push((&**table, index, size));
-                            smallest.len() - 1
-                        }
-                    },
-                };
+                let as_before = last.1.filter(|_| last.0 == class);
+                let number = as_before.or_else(|| known.get(&class).copied()).unwrap_or_else(|| {
+                    known.insert(class.clone(), smallest.len());
+                    smallest.push((&**table, index, size));
+                    smallest.len() - 1
+                });
                 if size < smallest[number].2 {
                     smallest[number] = (&**table, index, size);
                 }

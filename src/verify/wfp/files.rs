@@ -5,20 +5,18 @@
 //! compared with the policy over all paths. What the machine's own lists say is no part of it.
 
 use crate::analysis::permission::{self, Permission, Prepared};
-use crate::analysis::{Answer, Budget, Kind, Member};
+use crate::analysis::{Budget, Kind};
+use crate::backend::PINNED_DIRECTORY;
 use crate::backend::gap::{Direction, Gap, Operation};
 use crate::ir::{Policy, Subject};
 use crate::sets::glob::{Glob, Piece};
 use crate::sets::path::{AbsPath, PathSet, Pattern, Segment, Start};
-use crate::verify::Fault;
+use crate::verify::{Fault, STEPS, is_a_gap, regions_of, within_gaps, witness};
 use crate::vocabulary::{Effect, Reach, Verb};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
 type Read<T> = Result<T, Fault>;
-
-/// Steps for one question.
-const STEPS: u64 = 200_000_000;
 
 // Bits of an access mask ([MS-DTYP] section 2.4.3, [MS-SMB2] section 2.2.13.1).
 const READ: u32 = 0x1;
@@ -30,6 +28,9 @@ const DELETE: u32 = 0x1_0000;
 const READ_CONTROL: u32 = 0x2_0000;
 /// What would let the command change the lists themselves.
 const TAKE: u32 = 0x4_0000 | 0x8_0000 | 0xf000_0000;
+
+/// What each right needs too: to look at a node, and to wait for it. A denial of it would deny the others.
+const SHARED: u32 = 0x80 | READ_CONTROL | 0x10_0000 | 0xf000_0000;
 
 /// One entry for the account.
 struct Ace {
@@ -59,41 +60,58 @@ pub fn prove_access_lists(policy: &Policy, gaps: &[Gap], text: &str) -> Result<(
         (Operation::Exec, Verb::Exec, EXEC),
     ] {
         let artefact = lists.permission(bits, policy.default_read.value == Effect::Allow && verb != Verb::Write);
-        equal(operation, &Permission::of(policy, verb), &artefact, gaps)?;
+        within_gaps(operation, &Permission::of(policy, verb), &artefact, gaps, Some(&nowhere()))?;
     }
-    lists.content()?;
-    lists.held_in_place()?;
-    lists.kept()
-}
-
-/// That what differs is in the sets of the gaps, and that each of these has something that differs.
-fn equal(operation: Operation, policy: &Permission, artefact: &Permission, gaps: &[Gap]) -> Read<()> {
-    let nowhere = nowhere();
-    let (policy, artefact) = (Prepared::new(policy), Prepared::new(artefact));
-    let regions = |direction| -> Vec<&Subject> {
-        let gaps = gaps.iter().filter(|gap| gap.kind.direction == direction);
-        let regions = gaps.flat_map(|gap| gap.region.iter().filter(|(of, _)| *of == operation).map(|(_, set)| set));
-        regions.chain([&nowhere]).collect()
-    };
-    let looser = regions(Direction::Looser);
-    let more = permission::excess(&artefact, Some(&policy), None, &looser, &mut Budget::new(STEPS));
-    if let Some(witness) = witness(operation, more)? {
-        return Err(Fault::Looser { operation, witness });
-    }
-    let stricter = regions(Direction::Stricter);
-    let less = permission::excess(&policy, Some(&artefact), None, &stricter, &mut Budget::new(STEPS));
-    if let Some(witness) = witness(operation, less)? {
-        return Err(Fault::Stricter { operation, witness });
+    lists.content(gaps)?;
+    lists.held_in_place(gaps)?;
+    lists.kept()?;
+    for gap in gaps {
+        is_a_gap(gap, |operation| Permission::of(policy, verb_of(operation)))?;
+        of_its_rule(policy, gap)?;
     }
     Ok(())
 }
 
-fn witness(operation: Operation, answer: Answer<Member>) -> Read<Option<String>> {
-    match answer {
-        Answer::None => Ok(None),
-        Answer::Some(Member::Path(path)) => Ok(Some(path.to_string())),
-        Answer::Some(_) | Answer::Unknown => Err(Fault::Unknown { operation }),
+fn verb_of(operation: Operation) -> Verb {
+    match operation {
+        Operation::Read => Verb::Read,
+        Operation::Exec => Verb::Exec,
+        _ => Verb::Write,
     }
+}
+
+/// A set of a gap.
+type Said<'g> = (&'g Gap, &'g Subject);
+
+/// The sets of the gaps about making and taking away names: of directories that stay where they are, and of all others.
+fn about_names(gaps: &[Gap]) -> (Vec<Said<'_>>, Vec<Said<'_>>) {
+    let all = gaps.iter().flat_map(|gap| regions_of(gap, Operation::Rename).map(move |set| (gap, set)));
+    all.partition(|(gap, _)| gap.kind.code == &PINNED_DIRECTORY)
+}
+
+/// That a gap is no wider than what it is said of: the rule it points at, and what is below the places that the rule names.
+fn of_its_rule(policy: &Policy, gap: &Gap) -> Read<()> {
+    let span = gap.said.span();
+    let mut places = Vec::new();
+    for rule in policy.rules.iter().filter(|rule| Some(rule.span) == span) {
+        if let Subject::Paths(set) = &rule.subject {
+            places.extend(set.include.iter().map(|pattern| Pattern { reach: Reach::Tree, ..pattern.clone() }));
+        }
+    }
+    let rule = Permission {
+        grants: vec![Subject::Paths(PathSet { include: places, exclude: Vec::new() })],
+        ..Permission::none(Kind::Paths)
+    };
+    let (rule, everything) = (Prepared::new(&rule), Permission::everything(Kind::Paths));
+    let everything = Prepared::new(&everything);
+    // What is said of names is looked at node by node.
+    for (operation, region) in gap.region.iter().filter(|(operation, _)| *operation != Operation::Rename) {
+        let wider = permission::excess(&everything, Some(&rule), Some(region), &[], &mut Budget::new(STEPS));
+        if let Some(witness) = witness(*operation, wider)? {
+            return Err(Fault::Gap { gap: gap.kind.code.name, operation: *operation, witness });
+        }
+    }
+    Ok(())
 }
 
 /// What starts at no drive and no variable, which is nowhere on Windows.
@@ -151,8 +169,9 @@ impl Lists {
 
     /// Content is written where attributes are; but of a directory the same bits mean making something in it, which is
     /// writing what is below.
-    fn content(&self) -> Read<()> {
+    fn content(&self, gaps: &[Gap]) -> Read<()> {
         let operation = Operation::Write;
+        let (_, mut said) = about_names(gaps);
         let (content, write) = (self.permission(CONTENT, false), self.permission(WRITE, false));
         let paths = self.paths();
         let nodes = paths.iter().map(|path| Pattern::literal(path, Reach::Exact)).collect();
@@ -170,27 +189,50 @@ impl Lists {
                 (self.may(path, false, CONTENT), self.may(path, false, WRITE), self.may(path, true, WRITE));
             let directory = self.aces.iter().any(|ace| ace.path != *path && ace.path.is_inside(path));
             let known = directory || path.segments.is_empty();
-            let expected = if known { content == below } else { content == own || content == below };
-            if !expected {
-                let witness = path.to_string();
-                return Err(if content {
-                    Fault::Looser { operation, witness }
-                } else {
-                    Fault::Stricter { operation, witness }
-                });
+            if content == below {
+                continue;
             }
+            let way = if content { Direction::Looser } else { Direction::Stricter };
+            let inside = Subject::Paths(PathSet::from(Pattern::literal(path, Reach::Below)));
+            let declared = said.iter().position(|(gap, set)| gap.kind.direction == way && **set == inside);
+            if let Some(index) = declared.filter(|_| !known && content == own) {
+                said.remove(index);
+                continue;
+            }
+            let witness = path.to_string();
+            return Err(if content {
+                Fault::Looser { operation, witness }
+            } else {
+                Fault::Stricter { operation, witness }
+            });
         }
-        Ok(())
+        match said.first() {
+            Some((gap, _)) => Err(Fault::NoGap { gap: gap.kind.code.name }),
+            None => Ok(()),
+        }
     }
 
-    /// A node that may not be written, and each directory on the way to it that could be, is neither moved nor removed.
-    fn held_in_place(&self) -> Read<()> {
+    /// A node that may not be written, and each directory on the way to it that could be, is neither moved nor removed; and
+    /// of what may be written nothing else is held so but what a gap says.
+    fn held_in_place(&self, gaps: &[Gap]) -> Read<()> {
         let operation = Operation::Rename;
         let (delete, write) = (self.permission(DELETE, false), self.permission(WRITE, false));
         let (delete, write) = (Prepared::new(&delete), Prepared::new(&write));
         let more = permission::excess(&delete, Some(&write), None, &[], &mut Budget::new(STEPS));
         if let Some(witness) = witness(operation, more)? {
             return Err(Fault::Looser { operation, witness });
+        }
+        let (pinned, _) = about_names(gaps);
+        for (gap, region) in &pinned {
+            let free = permission::excess(&delete, None, Some(region), &[], &mut Budget::new(STEPS));
+            if let Some(witness) = witness(operation, free)? {
+                return Err(Fault::Gap { gap: gap.kind.code.name, operation, witness });
+            }
+        }
+        let stricter: Vec<&Subject> = pinned.into_iter().map(|(_, set)| set).collect();
+        let less = permission::excess(&write, Some(&delete), None, &stricter, &mut Budget::new(STEPS));
+        if let Some(witness) = witness(operation, less)? {
+            return Err(Fault::Stricter { operation, witness });
         }
         for path in self.paths() {
             if self.may(path, false, WRITE) && self.may(path, true, WRITE) {
@@ -214,6 +256,9 @@ impl Lists {
 
     /// Nobody in the sandbox can rewrite a list: no entry gives that right, and owners have none of their own.
     fn kept(&self) -> Read<()> {
+        if let Some(ace) = self.aces.iter().find(|ace| ace.deny && ace.mask & SHARED != 0) {
+            return Err(Fault::Unread(format!("a denial at `{}` takes what other rights need", ace.path)));
+        }
         for ace in self.aces.iter().filter(|ace| !ace.deny) {
             if ace.mask & (TAKE | DELETE_CHILD) != 0 {
                 return Err(Fault::Unread(format!("an entry at `{}` gives too much", ace.path)));

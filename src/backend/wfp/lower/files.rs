@@ -8,11 +8,12 @@
 use super::super::codes::MADE_INSIDE;
 use super::super::plan::{Ace, Entry, Scope, Trustee, rights};
 use super::held::VERBS;
-use crate::backend::GRANT_WITHOUT_READ;
 use crate::backend::bubblewrap::NOT_GRANTED;
+use crate::backend::gap::{Gap, Operation};
+use crate::backend::{GRANT_WITHOUT_READ, PINNED_DIRECTORY};
 use crate::diagnostic::Diagnostic;
 use crate::ir::{Access, Decider, NodeKind, Policy, RuleId, Subject, Verdict, Why};
-use crate::sets::path::{AbsPath, fold};
+use crate::sets::path::{AbsPath, PathSet, Pattern, fold};
 use crate::vocabulary::{Effect, Reach, Verb};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -177,9 +178,9 @@ impl<'p> Files<'p> {
     }
 
     /// The entries of each point that changes something, and the gaps of single nodes.
-    pub fn entries(&self) -> (Vec<Entry>, Vec<Diagnostic>) {
+    pub fn entries(&self) -> (Vec<Entry>, Vec<Gap>) {
         let mut entries = Vec::new();
-        let mut gaps = Vec::new();
+        let mut gaps: Vec<Gap> = self.held_in_place().into_iter().collect();
         let mut sayings: BTreeMap<&AbsPath, (Saying, Saying)> = BTreeMap::new();
         for (path, point) in &self.points {
             let inherited = path
@@ -279,7 +280,7 @@ impl<'p> Files<'p> {
     }
 
     /// One bit means the content of a file and what is made in a directory: it is decided as for a file.
-    fn made_inside(&self, path: &AbsPath, opened: bool, decided: &Decided) -> Option<Diagnostic> {
+    fn made_inside(&self, path: &AbsPath, opened: bool, decided: &Decided) -> Option<Gap> {
         let witness = format!("write {}", path.join(&self.unnamed));
         let decisive = decided.write.decisive.first().map(|rule| self.policy.rule(*rule).span);
         let gap = if opened {
@@ -291,7 +292,24 @@ impl<'p> Files<'p> {
         } else {
             return None;
         };
-        Some(gap.witness(witness))
+        Some(super::gaps::gap(gap.witness(witness), vec![made(path, Reach::Below)]))
+    }
+
+    /// One gap for all directories that could be moved away by the rules, and on Windows cannot: something below them is closed.
+    fn held_in_place(&self) -> Option<Gap> {
+        let held = self.points.iter().filter(|(path, point)| self.pinned(path, point).0);
+        let mut region = Vec::new();
+        let mut first = None;
+        for (path, point) in held {
+            region.push(made(path, Reach::Exact));
+            first = first.or_else(|| Some((path, point.here.as_ref()?.write.decisive.first()?)));
+        }
+        let (path, rule) = first?;
+        let message = "on Windows a directory in which something may not be written is neither moved nor removed";
+        let said = Diagnostic::new(&PINNED_DIRECTORY, message)
+            .label(self.policy.rule(*rule).span, "opens it for writing")
+            .witness(format!("remove {path}"));
+        Some(super::gaps::gap(said, region))
     }
 
     fn reasons(&self, here: &Decided, below: &Decided) -> Vec<(Effect, Verb, crate::source::Span)> {
@@ -309,6 +327,11 @@ impl<'p> Files<'p> {
         };
         ids.into_iter().map(rule).collect()
     }
+}
+
+/// Making or taking away a name.
+fn made(path: &AbsPath, reach: Reach) -> (Operation, Subject) {
+    (Operation::Rename, Subject::Paths(PathSet::from(Pattern::literal(path, reach))))
 }
 
 /// A name that no point has, whatever its case.
