@@ -37,7 +37,7 @@ endif
 .PHONY: test-long
 test-long: ## the same with many more generated cases, and the tests marked as long
 	@.ci/setup test
-	PROPTEST_CASES=20000 ANALYSIS_CASES=1000000 $(CARGO) test --locked --no-fail-fast -- --include-ignored
+	PROPTEST_CASES=20000 ANALYSIS_CASES=1000000 $(CARGO) test --locked --profile long --no-fail-fast -- --include-ignored
 
 .PHONY: lint
 lint: ## formatting, clippy, documentation; warnings are errors

@@ -8,7 +8,7 @@ mod emit;
 mod lower;
 mod plan;
 
-pub use codes::{CODES, GAPS};
+pub use codes::{CODES, GAPS, KEPT_PORTS, PROXY_PORTS as PROXY_REACHED};
 pub use emit::{ACCOUNT, access_lists, filters};
 pub use lower::{Lowered, Needs, PROXY_PORTS, lower};
 pub use plan::{Ace, Action, Entry, Family, Filter, Layer, Plan, Reason, Scope, TCP, Trustee, UDP, rights};

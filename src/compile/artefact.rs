@@ -200,7 +200,7 @@ pub fn wfp(policy: &Policy, sources: &Sources, wanted: &[Emit]) -> Result<Built,
         let text = match emit {
             Emit::Wfp => {
                 let text = wfp::filters(&lowered.plan, sources);
-                verify::wfp::prove_filters(policy, &needs.proxy_ports, &text)?;
+                verify::wfp::prove_filters(policy, &lowered.gaps, &needs.proxy_ports, &text)?;
                 text
             }
             Emit::Acl => {

@@ -7,6 +7,7 @@ mod mutants;
 mod shipped;
 
 use drafts::{Draft, Probe};
+use sandbox_runtime::backend::gap::Gap;
 use sandbox_runtime::backend::wfp::{Lowered, Needs, filters, lower};
 use sandbox_runtime::ir::{Access, Policy, Rule, decide};
 use sandbox_runtime::sets::peer::Protocol;
@@ -14,6 +15,7 @@ use sandbox_runtime::source::Sources;
 use sandbox_runtime::verify::wfp::prove_filters;
 use serde_json::{Value, json};
 use std::io::Write as _;
+use std::net::Ipv4Addr;
 use std::process::{Command, Stdio};
 
 /// Policies of a run, each with [`PROBES`] accesses: 5 000 verdicts, and 100 000 and more where much is asked for.
@@ -28,6 +30,7 @@ const PROBES: usize = 40;
 /// A policy, its filters as they are emitted, and what is asked.
 struct Case {
     policy: Policy,
+    gaps: Vec<Gap>,
     text: String,
     probes: Vec<Probe>,
 }
@@ -37,16 +40,16 @@ fn cases(count: usize, seed: u64) -> Vec<Case> {
     let one = |_| {
         let draft = Draft::new(&mut chance);
         let (policy, sources) = draft.policy();
-        let text = emitted(&policy, &sources);
+        let (text, gaps) = emitted(&policy, &sources);
         let probes = (0..PROBES).map(|_| draft.probe(&mut chance)).collect();
-        Case { policy, text, probes }
+        Case { policy, gaps, text, probes }
     };
     (0..count).map(one).collect()
 }
 
-fn emitted(policy: &Policy, sources: &Sources) -> String {
-    let Lowered { plan, .. } = lower(policy, &Needs::default()).unwrap();
-    filters(&plan, sources)
+fn emitted(policy: &Policy, sources: &Sources) -> (String, Vec<Gap>) {
+    let Lowered { plan, gaps, .. } = lower(policy, &Needs::default()).unwrap();
+    (filters(&plan, sources), gaps)
 }
 
 /// What the policy says of a probe: an access of its own, or something that is closed, or no business of the filters.
@@ -140,8 +143,18 @@ fn the_filters_decide_as_the_policy_does() {
 #[test]
 fn each_artefact_is_proved() {
     for case in cases(policies(), drafts::seed().wrapping_add(1)) {
-        let proved = prove_filters(&case.policy, &Needs::default().proxy_ports, &case.text);
-        assert_eq!(proved, Ok(()), "{:#?}\n{}", case.policy.rules, case.text);
+        let prove = |gaps: &[Gap]| prove_filters(&case.policy, gaps, &Needs::default().proxy_ports, &case.text);
+        assert_eq!(prove(&case.gaps), Ok(()), "{:#?}\n{}", case.policy.rules, case.text);
+        // The way to the proxy is open wherever it is declared; a policy may allow the same by a rule.
+        let undeclared: Vec<Gap> =
+            case.gaps.iter().filter(|gap| gap.kind.code.name != "proxy-ports").cloned().collect();
+        let reached = |port| {
+            let (address, protocol) = (Ipv4Addr::LOCALHOST.into(), Protocol::Tcp);
+            decide(&case.policy, &Access::Connect { name: None, address, port, protocol }).allowed
+        };
+        if undeclared.len() < case.gaps.len() && !Needs::default().proxy_ports.all(reached) {
+            assert!(prove(&undeclared).is_err(), "{:#?}\n{}", case.policy.rules, case.text);
+        }
     }
 }
 

@@ -4,8 +4,9 @@
 //! ways than one, is a fault. Addresses and ports are then cut wherever a filter or a rule begins or ends, and each piece is
 //! compared with `decide`: all connections there are, not a sample.
 
-use crate::backend::gap::Operation;
-use crate::ir::{Access, Policy, Subject, decide};
+use crate::backend::gap::{Gap, Operation};
+use crate::backend::wfp::{KEPT_PORTS, PROXY_REACHED};
+use crate::ir::{Access, Policy, Rule, Subject, decide};
 use crate::sets::address::{AddressSet, canonical};
 use crate::sets::peer::{Endpoint, Protocol};
 use crate::verify::Fault;
@@ -81,13 +82,31 @@ struct Packet {
     remote: (u128, u16),
 }
 
-/// Proves that the filters permit to the account what the policy permits of connections, and the way to the proxy, which is
-/// at `proxy_ports` of loopback if the policy allows any connection.
+/// Proves that the filters permit to the account what the policy permits of connections, but for two gaps: that the proxy is
+/// reached at `proxy_ports` of loopback, and that nobody else listens there. Each is in force where it is declared, and
+/// declared only where it is in force.
 ///
 /// # Errors
 /// The first fault, with a witness.
-pub fn prove_filters(policy: &Policy, proxy_ports: &RangeInclusive<u16>, text: &str) -> Result<(), Fault> {
+pub fn prove_filters(
+    policy: &Policy,
+    gaps: &[Gap],
+    proxy_ports: &RangeInclusive<u16>,
+    text: &str,
+) -> Result<(), Fault> {
     let filters = read(text)?;
+    let declared = |code| gaps.iter().any(|gap| gap.kind.code == code);
+    let connects = policy.rules_of(Verb::Connect).any(|(_, rule)| rule.effect == Effect::Allow);
+    if declared(&PROXY_REACHED) && !connects {
+        return Err(Fault::NoGap { gap: PROXY_REACHED.name });
+    }
+    let kept = |rule: &Rule| match &rule.subject {
+        Subject::Peers(set) => rule.effect == Effect::Allow && proxy_ports.clone().any(|port| set.ports.contains(port)),
+        _ => false,
+    };
+    if declared(&KEPT_PORTS) && !policy.rules_of(Verb::Listen).any(|(_, rule)| kept(rule)) {
+        return Err(Fault::NoGap { gap: KEPT_PORTS.name });
+    }
     for v6 in [false, true] {
         let own = |layer: &str| -> Vec<&Filter> {
             let mut own: Vec<&Filter> =
@@ -98,6 +117,8 @@ pub fn prove_filters(policy: &Policy, proxy_ports: &RangeInclusive<u16>, text: &
         let proof = Proof {
             policy,
             proxy_ports,
+            proxied: declared(&PROXY_REACHED),
+            kept: declared(&KEPT_PORTS),
             v6,
             connect: own(CONNECT),
             listen: own(LISTEN),
@@ -117,6 +138,9 @@ pub fn prove_filters(policy: &Policy, proxy_ports: &RangeInclusive<u16>, text: &
 struct Proof<'a> {
     policy: &'a Policy,
     proxy_ports: &'a RangeInclusive<u16>,
+    /// Whether it is declared that the proxy is reached there, and that nobody else listens there.
+    proxied: bool,
+    kept: bool,
     v6: bool,
     connect: Vec<&'a Filter>,
     listen: Vec<&'a Filter>,
@@ -126,7 +150,6 @@ struct Proof<'a> {
 
 impl Proof<'_> {
     fn connections(&self) -> Read<()> {
-        let proxied = self.policy.rules_of(Verb::Connect).any(|(_, rule)| rule.effect == Effect::Allow);
         let loopback = if self.v6 { Ipv6Addr::LOCALHOST.to_bits() } else { u128::from(Ipv4Addr::LOCALHOST.to_bits()) };
         let (mut addresses, mut ports) =
             self.cuts(Verb::Connect, &self.connect, [Field::RemoteAddress, Field::RemotePort]);
@@ -139,7 +162,7 @@ impl Proof<'_> {
                     let packet = Packet { protocol: number, local: (0, EPHEMERAL), remote: (at, port) };
                     let permitted = passes(&self.assign, packet) && passes(&self.connect, packet);
                     let access = Access::Connect { name: None, address, port, protocol };
-                    let proxy = proxied && number == 6 && at == loopback && self.proxy_ports.contains(&port);
+                    let proxy = self.proxied && number == 6 && at == loopback && self.proxy_ports.contains(&port);
                     same(permitted, proxy || decide(self.policy, &access).allowed, &access)?;
                 }
             }
@@ -165,7 +188,7 @@ impl Proof<'_> {
                 let mut permitted = passes(&self.assign, packet) && passes(&self.listen, packet);
                 // A connection comes in at one address.
                 permitted &= at == 0 || passes(&self.accept, packet);
-                let expected = decide(self.policy, &access).allowed && !self.proxy_ports.contains(&port);
+                let expected = decide(self.policy, &access).allowed && !(self.kept && self.proxy_ports.contains(&port));
                 same(permitted, expected, &access)?;
                 // What comes in over another socket is decided alike.
                 if at != 0 && passes(&self.accept, packet) && !decide(self.policy, &access).allowed {

@@ -240,12 +240,17 @@ fn each_mistake_is_caught_twice() {
         }
         assert!(changed.len() >= 3, "{name}: only {} artefacts are fit for it", changed.len());
         let read = |(case, artefact): &&(&Case, Value)| {
-            prove_filters(&case.policy, &Needs::default().proxy_ports, &artefact.to_string()).is_err()
+            prove_filters(&case.policy, &case.gaps, &Needs::default().proxy_ports, &artefact.to_string()).is_err()
         };
         let by_reader = changed.iter().filter(read).count();
         let own: Vec<Case> = changed
             .iter()
-            .map(|(case, _)| Case { policy: case.policy.clone(), text: String::new(), probes: case.probes.clone() })
+            .map(|(case, _)| Case {
+                policy: case.policy.clone(),
+                gaps: Vec::new(),
+                text: String::new(),
+                probes: case.probes.clone(),
+            })
             .collect();
         let artefacts: Vec<Value> = changed.iter().map(|(_, artefact)| artefact.clone()).collect();
         let by_oracle = difference(&own, &artefacts).is_some();

@@ -67,7 +67,7 @@ fn each_shipped_policy_is_proved() {
         let Lowered { plan, gaps, .. } =
             lower(&policy, &Needs::default()).unwrap_or_else(|said| panic!("{name}: {said:#?}"));
         let (filters, lists) = (filters(&plan, &sources), access_lists(&plan, &sources));
-        assert_eq!(prove_filters(&policy, &Needs::default().proxy_ports, &filters), Ok(()), "{name}");
+        assert_eq!(prove_filters(&policy, &gaps, &Needs::default().proxy_ports, &filters), Ok(()), "{name}");
         assert_eq!(prove_access_lists(&policy, &gaps, &lists), Ok(()), "{name}\n{lists}");
         let name = name.trim_end_matches(".policy");
         if path.parent().unwrap().ends_with("policies") {
