@@ -9,6 +9,7 @@ mod arguments;
 mod check;
 mod compile;
 mod completions;
+mod connect;
 mod diff;
 mod doctor;
 mod explain;
@@ -53,6 +54,7 @@ pub fn main() -> ExitCode {
         Some(Verb::Diff(diff)) => diff::diff(&diff),
         Some(Verb::Fmt(fmt)) => fmt::fmt(&fmt),
         Some(Verb::Doctor(doctor)) => doctor::doctor(&doctor),
+        Some(Verb::Connect(connect)) => connect::connect(&connect),
         Some(Verb::Completions(completions)) => completions::completions(&completions),
     };
     ExitCode::from(code)

@@ -12,7 +12,7 @@ mod summary;
 pub use clock::timestamp;
 pub use collector::{Collector, Tally};
 pub use lines::Lines;
-pub use summary::summary;
+pub use summary::{printable, summary};
 
 use crate::ir::Why;
 use serde::Serialize;

@@ -23,6 +23,7 @@ mod side;
 mod socks;
 mod system;
 mod tunnel;
+pub mod upstream;
 
 pub use authority::{Authority, Host, Malformed};
 pub use dial::{Lookup, Resolve};

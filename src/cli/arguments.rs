@@ -65,6 +65,8 @@ pub enum Verb {
     Fmt(Fmt),
     /// Try what this machine offers for sandboxing, and say how to mend what is missing
     Doctor(Doctor),
+    /// Inside a sandbox: join standard input and output to a connection, for ssh
+    Connect(Connect),
     /// Print a completion script for a shell
     Completions(Completions),
 }
@@ -348,6 +350,26 @@ pub struct Doctor {
     /// For people or for programs
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub format: Format,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The connection goes through the proxy of the sandbox that this runs in, which the
+proxy variables name, and the policy decides about it. Where connections are
+redirected, which `srt doctor` says, ssh needs none of this.
+
+Examples:
+  ssh -o ProxyCommand='srt connect %h %p' git@git.example.com
+  GIT_SSH_COMMAND=\"ssh -o ProxyCommand='srt connect %h %p'\" git fetch
+
+Exit status: 0 once both sides have ended; 1 if the connection was refused, or
+could not be made; 2 for a mistake on the command line, or if no variable names
+a proxy.")]
+pub struct Connect {
+    /// A name or an address
+    pub host: String,
+    #[arg(value_parser = clap::value_parser!(u16).range(1..))]
+    pub port: u16,
 }
 
 #[derive(Debug, Args)]

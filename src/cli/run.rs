@@ -176,7 +176,7 @@ fn end(run: &Run, outcome: Outcome, events: &Events) -> Result<u8, Refused> {
 
 /// A hint where a command that is not there is a verb's misspelling.
 fn verb(command: &[OsString], status: u8) -> String {
-    const VERBS: [&str; 8] = ["run", "check", "compile", "explain", "diff", "fmt", "doctor", "completions"];
+    const VERBS: [&str; 9] = ["run", "check", "compile", "explain", "diff", "fmt", "doctor", "connect", "completions"];
     let word = command.first().and_then(|word| word.to_str()).filter(|_| status == 127);
     let near = word.and_then(|word| nearest(word, VERBS));
     near.map(|near| format!("; did you mean `srt {near}`?")).unwrap_or_default()

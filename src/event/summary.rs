@@ -71,7 +71,7 @@ fn what(violation: &Violation, count: u64) -> String {
 }
 
 /// The text without what a terminal takes for a command or what hides or turns other characters.
-fn printable(text: &str) -> String {
+pub fn printable(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
         match character {

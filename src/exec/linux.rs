@@ -28,6 +28,7 @@ mod mounts;
 mod native;
 mod network;
 mod nftables;
+mod output;
 mod proc;
 mod supervisor;
 mod terminal;
@@ -42,6 +43,7 @@ use command::Command;
 pub use defence::Defence;
 pub use event_file::EventFile;
 pub use native::Prepared;
+pub use output::end_output;
 use std::collections::BTreeSet;
 use std::ffi::{CString, OsString};
 use std::io;
@@ -166,8 +168,14 @@ pub fn run_without(plan: &Plan, launch: Launch, missing: &[Defence]) -> Result<E
         let loopback = environment::reaches_whole_loopback(&proxied.rules.policy);
         environment = environment::with_proxy(&environment, &launch.set, loopback);
     }
-    let environment = environment::strings(environment)
-        .map_err(|name| invalid(&format!("pass the variable `{}`", name.to_string_lossy())))?;
+    let alone = proxied.as_ref().map(|proxied| {
+        environment::alone(&environment, &launch.set, &proxied.rules.policy, std::env::current_exe().ok().as_deref())
+    });
+    let strings = |variables| {
+        environment::strings(variables)
+            .map_err(|name| invalid(&format!("pass the variable `{}`", name.to_string_lossy())))
+    };
+    let (environment, alone) = (strings(environment)?, strings(alone.unwrap_or_default())?);
     let arguments = launch.command.into_iter().map(|argument| CString::new(argument.into_vec()));
     let arguments: Vec<CString> = arguments.collect::<Result<_, _>>().map_err(|_| invalid("pass an argument"))?;
     let directory = CString::new(launch.directory.into_os_string().into_vec()).map_err(|_| invalid("start there"))?;
@@ -176,6 +184,7 @@ pub fn run_without(plan: &Plan, launch: Launch, missing: &[Defence]) -> Result<E
     let command = Command {
         arguments,
         environment,
+        alone,
         directory,
         keep: launch.keep,
         syscalls: plan.syscalls.clone(),

@@ -1,6 +1,7 @@
 //! The command's own network: loopback, the proxy, and nothing else.
 
 mod clients;
+mod connect;
 mod inside;
 mod redirected;
 mod world;

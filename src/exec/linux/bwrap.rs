@@ -264,13 +264,16 @@ fn become_inner(inner: OwnedFd, control: &Control) -> Result<std::convert::Infal
     let mut text = Vec::new();
     file.read_to_end(&mut text).map_err(failed)?;
     drop(file);
-    let inner: Inner =
+    let mut inner: Inner =
         serde_json::from_slice(&text).map_err(|_| Failure::setup("understand what to run", Errno::EBADMSG))?;
     network::set_up()?;
     let doors = match &inner.network {
         Network::Proxy(ports) => Some(capture::open(ports, true)?),
         Network::Loopback => None,
     };
+    if doors.as_ref().is_some_and(capture::Doors::alone) {
+        inner.command.is_alone();
+    }
     let step = |act: &'static str| move |errno| Failure::setup(act, errno);
     let root = mounts::open_root().map_err(step("open `/`"))?;
     // Bubblewrap follows links, and does not ask what a place is: a node replaced since it was looked at shows here,

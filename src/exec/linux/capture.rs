@@ -27,8 +27,18 @@ const MOST: usize = 64;
 /// The sockets of one sandbox.
 pub struct Doors {
     pub sockets: Vec<OwnedFd>,
-    /// Why nothing is redirected, if so.
-    pub missing: Option<Errno>,
+    /// What is left where nothing is redirected.
+    pub missing: Option<Missing>,
+}
+
+/// That nothing is redirected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Missing {
+    pub errno: Errno,
+    /// Ports that should be listened on instead, and are not.
+    pub unheard: Vec<u16>,
+    /// Nothing is listened on but the proxy's own port: there are too many that the policy names.
+    pub alone: bool,
 }
 
 // linux/rtnetlink.h, linux/if_addr.h
@@ -47,6 +57,13 @@ const TABLE_LOCAL: u8 = 255;
 const PROTOCOL_STATIC: u8 = 4;
 const SCOPE_HOST: u8 = 254;
 const TYPE_LOCAL: u8 = 2;
+
+impl Doors {
+    /// Whether nothing but variables leads to the proxy.
+    pub fn alone(&self) -> bool {
+        self.missing.as_ref().is_some_and(|missing| missing.alone)
+    }
+}
 
 /// Makes them; `redirect` is false for a test that wants none of that. Loopback is up.
 pub fn open(ports: &Ports, redirect: bool) -> Result<Doors, Failure> {
@@ -68,9 +85,11 @@ pub fn open(ports: &Ports, redirect: bool) -> Result<Doors, Failure> {
     } else {
         Some(Errno::EOPNOTSUPP)
     };
-    if missing.is_some() {
-        sockets.extend(one_by_one(ports));
-    }
+    let missing = missing.map(|errno| {
+        let (listeners, unheard, alone) = one_by_one(ports);
+        sockets.extend(listeners);
+        Missing { errno, unheard, alone }
+    });
     Ok(Doors { sockets, missing })
 }
 
@@ -115,23 +134,33 @@ fn ask(at: SocketAddr) -> io::Result<OwnedFd> {
     Ok(socket.into())
 }
 
-/// Every address is ours: a listener on all of them is one for each that the command connects to.
-fn one_by_one(ports: &Ports) -> Vec<OwnedFd> {
+/// Every address is ours: a listener on all of them is one for each that the command connects to. With them, the ports that
+/// cannot be listened on, and whether there are too many.
+fn one_by_one(ports: &Ports) -> (Vec<OwnedFd>, Vec<u16>, bool) {
     let count = |ranges: &[(u16, u16)]| ranges.iter().map(|(low, high)| usize::from(high - low) + 1).sum::<usize>();
-    // Those of the command's loopback come first: NO_PROXY counts on them.
+    // Where they are too many, those of the command's loopback at least: NO_PROXY counts on them.
     let loopback = [&ports.loopback4[..], &ports.loopback6].concat();
-    let ranges = [ports.all.clone(), loopback].into_iter().find(|ranges| count(ranges) < MOST).unwrap_or_default();
+    let ranges = [ports.all.clone(), loopback].into_iter().find(|ranges| (1..MOST).contains(&count(ranges)));
+    let alone = ranges.is_none();
+    let ranges = ranges.unwrap_or_default();
     let mut numbers: Vec<u16> = ranges.into_iter().flat_map(|(low, high)| low..=high).chain([DNS]).collect();
     numbers.sort_unstable();
     numbers.dedup();
-    let mut sockets = Vec::new();
+    let (mut sockets, mut unheard) = (Vec::new(), Vec::new());
     for number in numbers {
         // That of IPv6 takes both families, where there is one.
         let both = listen(SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), number));
-        sockets.extend(both.or_else(|_| listen(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), number))));
+        match both.or_else(|_| listen(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), number))) {
+            Ok(listener) => sockets.push(listener),
+            Err(_) => unheard.push(number),
+        }
     }
-    sockets.extend(ask(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), DNS)));
-    sockets
+    match ask(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), DNS)) {
+        Ok(socket) => sockets.push(socket),
+        Err(_) if unheard.contains(&DNS) => {}
+        Err(_) => unheard.push(DNS),
+    }
+    (sockets, unheard, alone)
 }
 
 fn failed(act: &'static str) -> impl Fn(io::Error) -> Failure {

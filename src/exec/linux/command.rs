@@ -21,6 +21,8 @@ pub struct Command {
     pub arguments: Vec<CString>,
     /// `NAME=VALUE`
     pub environment: Vec<CString>,
+    /// The same, in the place of those of the same name, where nothing but variables leads to the proxy.
+    pub alone: Vec<CString>,
     pub directory: CString,
     pub keep: Vec<RawFd>,
     pub syscalls: seccomp::Table,
@@ -36,6 +38,15 @@ pub struct Command {
 impl Command {
     pub fn has(&self, defence: &Defence) -> bool {
         !self.missing.contains(defence)
+    }
+
+    /// Nothing but variables leads to the proxy.
+    pub fn is_alone(&mut self) {
+        let name = |entry: &CString| entry.to_bytes().split(|byte| *byte == b'=').next().map(<[u8]>::to_vec);
+        for entry in std::mem::take(&mut self.alone) {
+            self.environment.retain(|other| name(other) != name(&entry));
+            self.environment.push(entry);
+        }
     }
 }
 
@@ -61,14 +72,16 @@ pub fn start(command: &Command, control: &Control) -> ! {
 /// turn once the tree is the root, and another one once nothing else is reached from there.
 pub fn await_turns(first: &Control, control: &Control) -> ! {
     let Ok(Some(command)) = first.take_over() else { kernel::exit(125) };
-    let turn = || if first.await_turn() { Ok(()) } else { kernel::exit(125) };
+    let turn = || first.await_turn().unwrap_or_else(|| kernel::exit(125));
     let become_it = || {
-        let command: Command =
+        let mut command: Command =
             wire::read(&command).ok_or_else(|| Failure::setup("understand what to run", Errno::EBADMSG))?;
         let filter = prepare(&command)?;
-        turn()?;
+        if turn() {
+            command.is_alone();
+        }
         confine(&command, &filter)?;
-        turn()?;
+        turn();
         Ok(run(&command))
     };
     let failure = match become_it() {

@@ -4,6 +4,7 @@
 //! pid 1 is ours, but from the exec on it shares a namespace with the command: nothing received is trusted beyond
 //! its own few values.
 
+use super::capture::Missing;
 use nix::errno::Errno;
 use nix::sys::socket::{
     AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, recvmsg, sendmsg, socketpair,
@@ -40,9 +41,9 @@ impl Failure {
 /// From inside.
 #[derive(Debug)]
 pub enum Report {
-    /// The sandbox stands; the command is about to start. With the sockets that were made inside, and the error number of
-    /// what kept connections from being redirected to them, or 0.
-    Ready(Vec<OwnedFd>, i32),
+    /// The sandbox stands; the command is about to start. With the sockets that were made inside, and what is left where
+    /// connections can't be redirected to them.
+    Ready(Vec<OwnedFd>, Option<Missing>),
     Failed(Failure),
     Exited(u8),
     Signaled(i32),
@@ -76,8 +77,12 @@ impl Control {
     }
 
     pub fn report(&self, report: &Report) -> Result<(), Errno> {
+        let left;
         let (tag, value, text, descriptors) = match report {
-            Report::Ready(sockets, missing) => (b'R', *missing, "", &sockets[..]),
+            Report::Ready(sockets, missing) => {
+                left = missing.as_ref().map(left_over).unwrap_or_default();
+                (b'R', missing.as_ref().map_or(0, |missing| missing.errno as i32), left.as_str(), &sockets[..])
+            }
             Report::Failed(failure) => {
                 let tag = match failure.stage {
                     Stage::Setup => b'F',
@@ -127,7 +132,7 @@ impl Control {
         let failed =
             |stage| Report::Failed(Failure { stage, act: String::from_utf8_lossy(text).into_owned(), errno: value });
         Ok(Some(match tag {
-            b'R' => Report::Ready(descriptors, value),
+            b'R' => Report::Ready(descriptors, missing(value, text)),
             b'F' => failed(Stage::Setup),
             b'X' => failed(Stage::Start),
             b'C' => failed(Stage::Changed),
@@ -165,14 +170,15 @@ impl Control {
         if text.len() == length { Ok(Some(text)) } else { Err(Errno::EBADMSG) }
     }
 
-    /// To the process that becomes the command: go on.
-    pub fn give_turn(&self) -> Result<(), Errno> {
-        self.send_uninterrupted(&[1])
+    /// To the process that becomes the command: go on; and whether the proxy's variables are all there is.
+    pub fn give_turn(&self, alone: bool) -> Result<(), Errno> {
+        self.send_uninterrupted(&[u8::from(alone)])
     }
 
-    /// In that process: waits for its turn. Whether there will be one: not when pid 1 is gone.
-    pub fn await_turn(&self) -> bool {
-        self.wait(&mut [0]) == Ok(1)
+    /// In that process: waits for its turn, and what is said with it. `None` when pid 1 is gone.
+    pub fn await_turn(&self) -> Option<bool> {
+        let mut said = [0];
+        (self.wait(&mut said) == Ok(1)).then_some(said != [0])
     }
 
     fn send_uninterrupted(&self, packet: &[u8]) -> Result<(), Errno> {
@@ -207,6 +213,19 @@ impl Control {
             _ => Err(Errno::EBADMSG),
         }
     }
+}
+
+/// Whether the proxy is alone, and the ports that are not heard.
+fn left_over(missing: &Missing) -> String {
+    let unheard = missing.unheard.iter().map(|port| format!(" {port}"));
+    std::iter::once(u8::from(missing.alone).to_string()).chain(unheard).collect()
+}
+
+fn missing(errno: i32, text: &[u8]) -> Option<Missing> {
+    let mut words = str::from_utf8(text).unwrap_or_default().split(' ');
+    let alone = words.next() == Some("1");
+    let unheard = words.filter_map(|word| word.parse().ok()).collect();
+    (errno != 0).then(|| Missing { errno: Errno::from_raw(errno), unheard, alone })
 }
 
 impl AsFd for Control {
@@ -248,12 +267,15 @@ mod tests {
         let (ours, theirs) = Control::pair().unwrap();
         let file = OwnedFd::from(std::net::TcpListener::bind("127.0.0.1:0").unwrap());
         let files = (0..140).map(|_| file.try_clone().unwrap()).collect();
-        theirs.report(&Report::Ready(files, 7)).unwrap();
+        let left = Missing { errno: Errno::EOPNOTSUPP, unheard: (100..164).collect(), alone: true };
+        theirs.report(&Report::Ready(files, Some(left.clone()))).unwrap();
+        theirs.report(&Report::Ready(Vec::new(), None)).unwrap();
         drop(theirs);
         match ours.receive(MsgFlags::empty()).unwrap() {
-            Some(Report::Ready(files, 7)) => assert_eq!(files.len(), 140),
+            Some(Report::Ready(files, Some(missing))) => assert_eq!((files.len(), missing), (140, left)),
             other => panic!("{other:?}"),
         }
+        assert!(matches!(ours.receive(MsgFlags::empty()).unwrap(), Some(Report::Ready(_, None))));
         assert!(ours.receive(MsgFlags::empty()).unwrap().is_none());
     }
 

@@ -140,7 +140,7 @@ fn nftables() -> Probe {
     let result = inside(|| {
         network::set_up()?;
         let doors = capture::open(&Ports::default(), true)?;
-        doors.missing.map_or(Ok(()), |errno| Err(Failure::setup("redirect connections", errno)))
+        doors.missing.map_or(Ok(()), |missing| Err(Failure::setup("redirect connections", missing.errno)))
     });
     let costs =
         "programs that ignore the proxy variables reach the ports that a policy names, if these are few, and no others";
@@ -212,7 +212,7 @@ fn inside(act: impl FnOnce() -> Result<(), Failure>) -> Result<(), String> {
         kernel::Cloned::Child => {
             let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                 let report = match map_ids(uid, gid).and_then(|()| act()) {
-                    Ok(()) => Report::Ready(Vec::new(), 0),
+                    Ok(()) => Report::Ready(Vec::new(), None),
                     Err(failure) => Report::Failed(failure),
                 };
                 theirs.report(&report)

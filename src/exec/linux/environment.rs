@@ -1,12 +1,15 @@
 //! The variables by which programs find the proxy.
 
 use super::network::PROXY;
-use crate::ir::{BoundPolicy, Subject};
+use crate::ir::{Access, BoundPolicy, Subject, decide};
+use crate::sets::path::AbsPath;
 use crate::sets::peer::Endpoint;
+use crate::sets::port::PortSet;
 use crate::vocabulary::{Effect, Verb};
 use std::collections::BTreeSet;
 use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStringExt;
+use std::path::Path;
 
 /// Both spellings are read by somebody.
 const ADDRESSES: [&str; 6] = ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
@@ -16,6 +19,8 @@ const FTP: [&str; 2] = ["FTP_PROXY", "ftp_proxy"];
 /// A host and a port alone, spoken to by CONNECT.
 const RSYNC: &str = "RSYNC_PROXY";
 const EXCEPTIONS: [&str; 2] = ["NO_PROXY", "no_proxy"];
+/// By which git reaches what it speaks ssh to (git(1)).
+const SSH: &str = "GIT_SSH_COMMAND";
 
 /// Adds the variables for the proxy, over what the caller had, but never over what the policy itself sets.
 pub fn with_proxy(
@@ -45,12 +50,45 @@ pub fn with_proxy(
     result
 }
 
+/// What replaces variables of the same name where nothing is redirected, and no port is listened on but the proxy's: whatever
+/// a rule lets the command reach on the loopback is reached through the proxy alone, and so is git over ssh, by this very
+/// program, if the command may read and run it.
+pub fn alone(
+    environment: &[(OsString, OsString)],
+    set: &BTreeSet<OsString>,
+    policy: &BoundPolicy,
+    own: Option<&Path>,
+) -> Vec<(OsString, OsString)> {
+    let mut variables = Vec::new();
+    if reaches_loopback(policy, |_| true) {
+        let names = EXCEPTIONS.iter().map(OsString::from).filter(|name| !set.contains(name));
+        variables.extend(names.map(|name| (name, OsString::new())));
+    }
+    let has_its_own = environment.iter().any(|(name, _)| name == SSH || name == "GIT_SSH");
+    if let Some(own) = own.and_then(Path::to_str).filter(|_| !has_its_own) {
+        // It goes through two shells.
+        let plain = own.chars().all(|c| c.is_ascii_alphanumeric() || "/._+-".contains(c));
+        let allowed = AbsPath::parse(own).is_ok_and(|own| {
+            decide(policy, &Access::Read(own.clone())).allowed && decide(policy, &Access::Exec(own)).allowed
+        });
+        if plain && allowed {
+            variables.push((SSH.into(), format!("ssh -o ProxyCommand='{own} connect %h %p'").into()));
+        }
+    }
+    variables
+}
+
 /// Whether a rule lets the command reach every port of the host's loopback. Connections to single ports are redirected, and
 /// to others they stay inside; to all of them, they can only mean the host where the proxy is asked.
 pub fn reaches_whole_loopback(policy: &BoundPolicy) -> bool {
+    reaches_loopback(policy, PortSet::is_all)
+}
+
+/// Whether a rule lets the command reach such ports of the host's loopback.
+fn reaches_loopback(policy: &BoundPolicy, ports: impl Fn(&PortSet) -> bool) -> bool {
     policy.rules.iter().filter(|rule| rule.effect == Effect::Allow && rule.verb == Verb::Connect).any(|rule| {
         let Subject::Peers(peers) = &rule.subject else { return false };
-        if !peers.ports.is_all() {
+        if !ports(&peers.ports) {
             return false;
         }
         match &peers.endpoint {

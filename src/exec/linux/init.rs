@@ -33,9 +33,7 @@ pub fn settle(missing: &[Defence]) -> Result<(), Failure> {
 /// Tells that the sandbox stands.
 pub fn ready(control: &Control, doors: Option<Doors>) -> Result<(), Failure> {
     let (sockets, missing) = doors.map(|doors| (doors.sockets, doors.missing)).unwrap_or_default();
-    control
-        .report(&Report::Ready(sockets, missing.map_or(0, |errno| errno as i32)))
-        .map_err(|errno| Failure::setup("speak to the supervisor", errno))
+    control.report(&Report::Ready(sockets, missing)).map_err(|errno| Failure::setup("speak to the supervisor", errno))
 }
 
 /// In the finished tree: tells that it stands, starts the command, and stays until it ends.

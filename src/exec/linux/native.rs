@@ -4,6 +4,7 @@
 //! differs from run to run is handed over afterwards: nothing that this process knew when it was copied is used there, but
 //! who it is, and what a test takes out.
 
+use super::capture::Doors;
 use super::command::{self, Command};
 use super::control::{Control, Failure, Report};
 use super::defence::Defence;
@@ -170,14 +171,15 @@ fn prepare(
         Network::Proxy(ports) if own_network => Some(capture::open(ports, !missing.contains(&Defence::Redirection))?),
         _ => None,
     };
+    let alone = doors.as_ref().is_some_and(Doors::alone);
     let mut entered = Ok(());
-    mounts::enter(stage, &plan, missing, || entered = ours.give_turn())?;
+    mounts::enter(stage, &plan, missing, || entered = ours.give_turn(alone))?;
     turn(entered)?;
     if doors.is_some() {
         mounts::cover_names()?;
     }
     init::ready(control, doors)?;
-    turn(ours.give_turn())?;
+    turn(ours.give_turn(alone))?;
     drop((ours, plan));
     init::attend(control, child)
 }

@@ -76,8 +76,8 @@ pub struct Proxied {
 struct Supervisor {
     started: Started,
     signals: Signals,
-    /// What was made inside, and the error number of what was not.
-    doors: Option<(Vec<OwnedFd>, i32)>,
+    /// What was made inside, and what was not.
+    doors: Option<(Vec<OwnedFd>, Option<capture::Missing>)>,
     ready: bool,
     /// Nothing more comes over the control socket.
     closed: bool,
@@ -113,8 +113,8 @@ pub fn supervise(
             deadline = time.and_then(|time| Instant::now().checked_add(time));
         }
         if let (Some((sockets, missing)), Some(proxied)) = (supervisor.doors.take(), proxied) {
-            if missing != 0 {
-                (proxied.announce)(&not_redirected(Errno::from_raw(missing)));
+            if let Some(missing) = missing {
+                (proxied.announce)(&not_redirected(&missing));
             }
             proxy_failure = supervisor.serve(sockets, deadline, proxied)?;
             break;
@@ -328,11 +328,18 @@ impl Supervisor {
     }
 }
 
-fn not_redirected(errno: Errno) -> String {
+fn not_redirected(missing: &capture::Missing) -> String {
+    let reached = if missing.alone {
+        "reach nothing".to_owned()
+    } else if missing.unheard.is_empty() {
+        "reach the ports that the policy names, and no others".to_owned()
+    } else {
+        let ports: Vec<String> = missing.unheard.iter().map(u16::to_string).collect();
+        format!("reach the ports that the policy names, but for {}, which cannot be listened on", ports.join(", "))
+    };
     format!(
-        "connections can't be redirected to the proxy ({}): programs that ignore its variables reach the ports that the \
-         policy names, if these are few, and no others; see `srt doctor`",
-        errno.desc()
+        "connections can't be redirected to the proxy ({}): programs that ignore its variables {reached}; see `srt doctor`",
+        missing.errno.desc()
     )
 }
 
