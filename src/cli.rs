@@ -17,6 +17,7 @@ mod files;
 mod flags;
 mod fmt;
 mod levels;
+mod live;
 mod load;
 mod nominal;
 mod output;

@@ -4,6 +4,7 @@
 
 pub mod archive;
 pub mod artefact;
+pub mod live;
 
 use crate::backend::Target;
 use crate::backend::bubblewrap::{Needs, Plan, lower};

@@ -31,12 +31,17 @@ pub enum Event {
 pub struct Connection {
     /// RFC 3339, UTC; see [`timestamp`].
     pub timestamp: String,
-    /// The name or address that was asked for.
+    /// `connect`, or `listen` for one from outside to a server of the command's.
+    pub operation: String,
+    /// The name or address that was asked for; of a `listen`, where it came in.
     pub host: String,
     pub port: u16,
-    /// The address that was dialled.
+    /// The address that was dialled; of a `listen`, where it came from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
+    /// The other proxy that it went through.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub through: Option<String>,
     pub outcome: Outcome,
     /// What allowed it.
     #[serde(skip_serializing_if = "Option::is_none")]

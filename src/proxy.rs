@@ -13,6 +13,8 @@ mod doors;
 mod forward;
 mod gate;
 mod hello;
+mod in_force;
+mod inbound;
 mod limits;
 mod opening;
 mod refusal;
@@ -28,6 +30,8 @@ pub mod upstream;
 pub use authority::{Authority, Host, Malformed};
 pub use dial::{Lookup, Resolve};
 pub use doors::{Doors, Target};
+pub use in_force::InForce;
+pub use inbound::{Dial, Inbound};
 pub use limits::Limits;
 pub use system::System;
 
@@ -35,6 +39,7 @@ use crate::event::{RuleText, Sink};
 use crate::ir::{BoundPolicy, RuleId};
 use gate::Gate;
 use std::sync::Arc;
+use upstream::Upstream;
 
 /// What the proxy decides by, and how it names a rule to people.
 pub struct Rules {
@@ -45,16 +50,39 @@ pub struct Rules {
 
 /// All that one proxy's connections share.
 struct Proxy {
-    gate: Gate,
+    in_force: Arc<InForce>,
     events: Arc<dyn Sink>,
     resolver: Arc<dyn Resolve>,
+    upstream: Option<Upstream>,
     limits: Limits,
     /// Which name the command was given which address for.
     names: resolver::Names,
 }
 
-/// Serves connections and questions from `doors` until the future is dropped; drops its connections with it. `descriptors` is how many
-/// the process may have.
+impl Proxy {
+    /// What decides at this moment.
+    fn gate(&self) -> Arc<Gate> {
+        self.in_force.gate()
+    }
+}
+
+/// Whom a proxy asks, and how much it bears.
+pub struct Means {
+    pub resolver: Arc<dyn Resolve>,
+    /// What connections go through, if it is another proxy.
+    pub upstream: Option<Upstream>,
+    pub limits: Limits,
+}
+
+impl Means {
+    /// The machine's name servers, and the standard limits for a process that may have this many descriptors.
+    pub fn usual(descriptors: u64, upstream: Option<Upstream>) -> Self {
+        let limits = Limits::STANDARD.within(descriptors);
+        Self { resolver: Arc::new(System::new(limits.lookups)), upstream, limits }
+    }
+}
+
+/// Serves connections and questions from `doors` until the future is dropped; drops its connections with it.
 ///
 /// Needs a tokio runtime with time and I/O, of either flavour.
 ///
@@ -62,32 +90,28 @@ struct Proxy {
 /// Only when accepting fails for good.
 pub async fn serve(
     doors: impl Into<Doors>,
-    rules: Arc<Rules>,
+    in_force: Arc<InForce>,
     events: Arc<dyn Sink>,
-    descriptors: u64,
-) -> std::io::Result<()> {
-    let limits = Limits::STANDARD.within(descriptors);
-    serve_with(doors, rules, events, Arc::new(System::new(limits.lookups)), limits).await
-}
-
-/// [`serve`] with another resolver and other bounds.
-///
-/// # Errors
-/// As [`serve`].
-pub async fn serve_with(
-    doors: impl Into<Doors>,
-    rules: Arc<Rules>,
-    events: Arc<dyn Sink>,
-    resolver: Arc<dyn Resolve>,
-    limits: Limits,
+    means: Means,
 ) -> std::io::Result<()> {
     let doors = doors.into();
     let names = resolver::Names::default();
-    let proxy = Arc::new(Proxy { gate: Gate::new(rules), events, resolver, limits, names });
+    let Means { resolver, upstream, limits } = means;
+    let proxy = Arc::new(Proxy { in_force, events, resolver, upstream, limits, names });
     tokio::select! {
         ended = admission::accept(&doors, Arc::clone(&proxy)) => ended,
         ended = resolver::over_datagrams(&doors.datagrams, &proxy), if !doors.datagrams.is_empty() => ended,
     }
+}
+
+/// The readers of bytes that may be anything, for the fuzz targets.
+#[cfg(fuzzing)]
+pub mod readers {
+    pub use super::hello;
+    pub use super::opening::{Opening, tell};
+    pub use super::resolver::fuzzed as answer_question;
+    pub use super::socks::fuzzed as read_socks;
+    pub use super::upstream::fuzzed as ask_proxy;
 }
 
 #[cfg(test)]

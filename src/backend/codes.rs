@@ -44,7 +44,7 @@ codes! {
     /// srt 1
     /// use std/system
     /// default read deny
-    /// allow listen 127.0.0.1:3000
+    /// allow connect ntp.example.com:123/udp
     /// ```
     ///
     /// ## Use instead
@@ -52,7 +52,7 @@ codes! {
     /// srt 1
     /// use std/system
     /// default read deny
-    /// deny listen 127.0.0.1:3000
+    /// deny connect ntp.example.com:123/udp
     /// ```
     pub UNENFORCEABLE = "unenforceable", Error;
 

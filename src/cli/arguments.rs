@@ -129,6 +129,9 @@ pub struct Run {
     /// Leave this descriptor open to the command, beside 0, 1 and 2
     #[arg(long = "keep-fd", value_name = "N", value_parser = clap::value_parser!(i32).range(3..))]
     pub keep_fd: Vec<i32>,
+    /// Take changes of the network rules, as JSON lines, from this descriptor, which is open in both directions
+    #[arg(long, value_name = "FD", value_parser = clap::value_parser!(i32).range(3..))]
+    pub control: Option<i32>,
     /// Print what would be in force, with where each rule came from, and run nothing
     #[arg(long)]
     pub print_policy: bool,

@@ -200,6 +200,19 @@ pub fn add(path: &Path, sources: &mut Sources) -> Result<SourceId, String> {
     Ok(sources.add(path.display().to_string(), text.text))
 }
 
+/// The policy that the flags choose, not bound.
+///
+/// # Errors
+/// A sentence for the command line.
+pub fn chosen(choice: &PolicyChoice, directory: &Path) -> Result<Loaded<Policy>, String> {
+    if choice.policies.iter().any(|path| is_archive(path)) {
+        return archived(choice, Vec::new());
+    }
+    let mut sources = Sources::default();
+    let given = given(choice, directory, &mut sources)?;
+    Ok(resolved(&given, sources, &choice.defines, this_system()))
+}
+
 fn given(choice: &PolicyChoice, directory: &Path, sources: &mut Sources) -> Result<Vec<SourceId>, String> {
     let mut given = Vec::new();
     for path in &choice.policies {

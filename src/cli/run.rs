@@ -3,15 +3,17 @@
 //! Fails closed: whatever stands between here and a policy in force as written is exit 125 and runs nothing.
 
 use super::arguments::{EngineName, Run};
+use super::live::Live;
 use super::{flags, load, output, print_policy, rule, status};
-use sandbox_runtime::backend::bubblewrap::{Needs, Network, User};
+use sandbox_runtime::backend::bubblewrap::{Needs, Network, Ports, User};
 use sandbox_runtime::bind::{bind, bind_grants};
 use sandbox_runtime::compile::compile;
 use sandbox_runtime::diagnostic::{Level, any_error, nearest};
 use sandbox_runtime::event::{Collector, Lines, RuleText, Sink};
-use sandbox_runtime::exec::linux::{self, Engine, Error, EventFile, Exit, Launch, Prepared};
+use sandbox_runtime::exec::linux::{self, Channel, Engine, Error, EventFile, Exit, Launch, Prepared};
 use sandbox_runtime::ir::{Access, BoundPolicy, Policy, Rule, RuleId, decide};
-use sandbox_runtime::proxy::Rules;
+use sandbox_runtime::proxy::upstream::Upstream;
+use sandbox_runtime::proxy::{InForce, Rules};
 use sandbox_runtime::sets::path::AbsPath;
 use sandbox_runtime::source::Sources;
 use sandbox_runtime::vocabulary::{Effect, Verb};
@@ -27,6 +29,10 @@ pub fn run(run: &Run) -> u8 {
     }
     if let Some(closed) = linux::first_closed(&run.keep_fd) {
         output::complain(format_args!("--keep-fd {closed}: this descriptor is not open"));
+        return status::USAGE;
+    }
+    if let Some(number) = run.control.filter(|number| run.keep_fd.contains(number)) {
+        output::complain(format_args!("--control {number}: what changes the rules is not for the command to have"));
         return status::USAGE;
     }
     if run.nest {
@@ -75,8 +81,10 @@ fn attempts(run: &Run) -> Result<u8, Refused> {
     let prepare = || (run.engine == EngineName::Native && !run.print_policy).then(|| linux::prepare(&run.keep_fd));
     let mut prepared = prepare();
     let events = Events::new(run.events.as_deref())?;
+    let open = |number| Channel::open(number).map_err(|error| format!("--control {number}: {error}"));
+    let channel = run.control.map(open).transpose()?.map(Arc::new);
     for attempt in 1.. {
-        match attempt_once(run, prepared, &events)? {
+        match attempt_once(run, prepared, &events, channel.as_ref())? {
             Err(Error::Changed { .. }) if attempt < ATTEMPTS => prepared = prepare(),
             outcome => return end(run, outcome, &events),
         }
@@ -87,7 +95,12 @@ fn attempts(run: &Run) -> Result<u8, Refused> {
 type Outcome = Result<Option<Exit>, Error>;
 
 /// One try; `None` when there was nothing to run.
-fn attempt_once(run: &Run, prepared: Option<Prepared>, events: &Events) -> Result<Outcome, Refused> {
+fn attempt_once(
+    run: &Run,
+    prepared: Option<Prepared>,
+    events: &Events,
+    channel: Option<&Arc<Channel>>,
+) -> Result<Outcome, Refused> {
     let bind = if run.print_policy { bind } else { bind_grants };
     let loaded = load::bound_within(&run.choice, flags::ceilings(&run.within, true)?, bind)?;
     let sources = loaded.sources;
@@ -100,7 +113,7 @@ fn attempt_once(run: &Run, prepared: Option<Prepared>, events: &Events) -> Resul
     let user = if closed { linux::caller() } else { User::default() };
     let needs = Needs { nest: run.nest, errors_alone: true, user };
     let compiled = compile(&policy, &needs);
-    let Some(plan) = compiled.plan else {
+    let Some(mut plan) = compiled.plan else {
         output::print_diagnostics(&compiled.diagnostics, &sources, Level::Error);
         return Err(Refused::Said);
     };
@@ -110,7 +123,16 @@ fn attempt_once(run: &Run, prepared: Option<Prepared>, events: &Events) -> Resul
     }
     let directory = std::env::current_dir().map_err(|error| format!("cannot tell where this is: {error}"))?;
     let (environment, set) = (environment(&policy), policy.set.keys().map(Into::into).collect());
-    let rules = if matches!(plan.network, Network::Proxy(_)) {
+    let live = channel.map(|channel| {
+        // What is not allowed now may be later.
+        if plan.network == Network::Loopback {
+            plan.network = Network::Proxy(Ports::default());
+        }
+        Live::new(run, Arc::clone(channel), &policy, &plan, &sources, &directory)
+    });
+    let proxied = matches!(plan.network, Network::Proxy(_));
+    let upstream = if proxied { upstream(run.quiet)? } else { None };
+    let rules = if proxied || !plan.listen.is_empty() {
         Some(Arc::new(rules(policy, sources)))
     } else {
         leave((policy, sources));
@@ -128,6 +150,8 @@ fn attempt_once(run: &Run, prepared: Option<Prepared>, events: &Events) -> Resul
         directory,
         keep: run.keep_fd.clone(),
         rules,
+        upstream,
+        live: live.map(|live| Box::new(move |in_force: Arc<InForce>| live.serve(&in_force)) as _),
         events: events.sink(),
         announce: |said| output::complain(said),
     };
@@ -218,6 +242,16 @@ impl Events {
     }
 }
 
+/// The proxy that the caller's own environment names for its connections.
+fn upstream(quiet: bool) -> Result<Option<Upstream>, String> {
+    let value = |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
+    let upstream = Upstream::from_variables(value).map_err(|error| error.to_string())?;
+    if let Some(upstream) = upstream.as_ref().filter(|_| !quiet) {
+        output::complain(upstream.says());
+    }
+    Ok(upstream)
+}
+
 /// The caller's environment as far as the policy lets it in, and what the policy sets.
 fn environment(policy: &BoundPolicy) -> Vec<(OsString, OsString)> {
     // Rules of other verbs have no say in a name: they are looked through once, not once a variable.
@@ -246,9 +280,10 @@ fn environment(policy: &BoundPolicy) -> Vec<(OsString, OsString)> {
 }
 
 /// The policy for the proxy, with the words by which people find its rules.
-fn rules(policy: BoundPolicy, sources: Sources) -> Rules {
-    // The proxy refuses by rules about connections alone.
-    let words = |rule: &Rule| if rule.verb == Verb::Connect { rule::words(rule, &sources) } else { String::new() };
+pub fn rules(policy: BoundPolicy, sources: Sources) -> Rules {
+    // Rules about connections alone are told of.
+    let told = |rule: &Rule| matches!(rule.verb, Verb::Connect | Verb::Listen);
+    let words = |rule: &Rule| if told(rule) { rule::words(rule, &sources) } else { String::new() };
     let rules: Vec<_> = policy.rules.iter().map(|rule| (rule.span, words(rule))).collect();
     let texts = move |RuleId(id): RuleId| {
         let (span, text) = &rules[id as usize];

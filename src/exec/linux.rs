@@ -14,6 +14,7 @@
 mod bwrap;
 mod caller;
 mod capture;
+mod channel;
 mod command;
 mod control;
 mod defence;
@@ -24,6 +25,7 @@ mod event_file;
 mod init;
 mod kernel;
 mod landlock;
+mod listen;
 mod mounts;
 mod native;
 mod network;
@@ -36,9 +38,11 @@ mod wire;
 
 use crate::backend::bubblewrap::{Network, Plan};
 use crate::event::Sink;
-use crate::proxy::Rules;
+use crate::proxy::upstream::Upstream;
+use crate::proxy::{InForce, Rules};
 pub use bwrap::inner_main;
 pub use caller::caller;
+pub use channel::Channel;
 use command::Command;
 pub use defence::Defence;
 pub use event_file::EventFile;
@@ -51,7 +55,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use supervisor::Proxied;
+use supervisor::{Proxied, Served};
 
 /// Who does the mounts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,8 +79,13 @@ pub struct Launch {
     pub directory: PathBuf,
     /// Descriptors beyond 0–2 that the command keeps.
     pub keep: Vec<i32>,
-    /// What the proxy decides by; needed where the plan's network is one.
+    /// What the proxy decides by; needed where the plan's network is one, or something is listened at.
     pub rules: Option<Arc<Rules>>,
+    /// What the proxy's connections go through, if it is another proxy.
+    pub upstream: Option<Upstream>,
+    /// Started on a thread of its own once the command is, with the rules in force, to replace them. It keeps the right to read
+    /// files, which the thread that serves the proxy gives up.
+    pub live: Option<Box<dyn FnOnce(Arc<InForce>) + Send>>,
     pub events: Arc<dyn Sink>,
     /// Told what works otherwise than it usually does, in a sentence; the command runs all the same.
     pub announce: fn(&str),
@@ -158,19 +167,20 @@ pub fn run(plan: &Plan, launch: Launch) -> Result<Exit, Error> {
 /// As [`run`].
 #[doc(hidden)]
 pub fn run_without(plan: &Plan, launch: Launch, missing: &[Defence]) -> Result<Exit, Error> {
-    let mut environment = launch.environment;
-    let proxied = match (&plan.network, launch.rules) {
-        (Network::Loopback, _) => None,
-        (Network::Proxy(_), Some(rules)) => Some(Proxied { rules, events: launch.events, announce: launch.announce }),
-        (Network::Proxy(_), None) => return Err(invalid("start the proxy without rules")),
-    };
-    if let Some(proxied) = &proxied {
-        let loopback = environment::reaches_whole_loopback(&proxied.rules.policy);
-        environment = environment::with_proxy(&environment, &launch.set, loopback);
+    let mut environment = environment::without_proxies(launch.environment, &launch.set);
+    let proxied = matches!(plan.network, Network::Proxy(_));
+    let mut alone = None;
+    match &launch.rules {
+        Some(rules) if proxied => {
+            let loopback = environment::reaches_whole_loopback(&rules.policy);
+            environment = environment::with_proxy(&environment, &launch.set, loopback);
+            let own = std::env::current_exe().ok();
+            alone = Some(environment::alone(&environment, &launch.set, &rules.policy, own.as_deref()));
+        }
+        None if proxied || !plan.listen.is_empty() => return Err(invalid("start the proxy without rules")),
+        _ => {}
     }
-    let alone = proxied.as_ref().map(|proxied| {
-        environment::alone(&environment, &launch.set, &proxied.rules.policy, std::env::current_exe().ok().as_deref())
-    });
+    let listeners = listen::bind(&plan.listen)?;
     let strings = |variables| {
         environment::strings(variables)
             .map_err(|name| invalid(&format!("pass the variable `{}`", name.to_string_lossy())))
@@ -203,7 +213,18 @@ pub fn run_without(plan: &Plan, launch: Launch, missing: &[Defence]) -> Result<E
         Engine::Bwrap => bwrap::start(plan, command, std::env::var_os("PATH"))?,
     };
     let time = plan.limits.time.map(Duration::from_millis);
-    supervisor::supervise(started, signals, time, proxied.as_ref())
+    let served = launch.rules.filter(|_| proxied || !listeners.is_empty()).map(|rules| Served {
+        proxied: proxied.then(|| Proxied {
+            in_force: Arc::new(InForce::new(Arc::clone(&rules))),
+            upstream: launch.upstream,
+            live: launch.live,
+        }),
+        listeners,
+        rules,
+        events: launch.events,
+        announce: launch.announce,
+    });
+    supervisor::supervise(started, signals, time, served)
 }
 
 fn invalid(act: &str) -> Error {

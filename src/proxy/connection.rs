@@ -5,10 +5,12 @@
 
 use super::Proxy;
 use super::authority::{Authority, Host};
+use super::dial::{self, Dialled, Route};
 use super::forward::{Origin, Session};
+use super::refusal::{Failure, Refused};
 use super::side::Side;
 use super::tunnel::{self, Ending, Passed};
-use super::{dial, resolver, socks};
+use super::{resolver, socks};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -20,12 +22,15 @@ use std::time::Instant;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+/// The port of HTTP without TLS (RFC 9110, section 4.2.1).
+const HTTP: u16 = 80;
+
 /// What a connection is at the moment.
 enum Stage {
     /// HTTP, to a proxy or to one server.
     Http(Side, Option<Origin>),
-    /// Bytes both ways, to a server that was allowed.
-    Tunnel(Side, Side, Option<Authority>),
+    /// Bytes both ways, to a server that was allowed; and whether what was in it is decided already.
+    Tunnel(Side, Side, Route, bool),
 }
 
 /// Serves a connection to its end. `served` is set once it is more than a client that has said nothing.
@@ -44,7 +49,7 @@ pub(super) async fn serve(stream: TcpStream, target: Option<SocketAddr>, proxy: 
     while let Some(now) = stage {
         stage = match now {
             Stage::Http(client, origin) => http(&proxy, client, origin, &served).await,
-            Stage::Tunnel(client, upstream, authority) => relay(&proxy, client, upstream, authority).await,
+            Stage::Tunnel(client, upstream, route, decided) => relay(&proxy, client, upstream, route, decided).await,
         };
     }
 }
@@ -57,8 +62,8 @@ async fn opened(proxy: &Proxy, mut stream: TcpStream, served: &AtomicBool) -> Op
         return None;
     }
     if first == [socks::FIVE] || first == [socks::FOUR] {
-        let (authority, upstream) = socks::shake(proxy, &mut stream, served).await.ok()??;
-        return Some(Stage::Tunnel(Side::new(stream), Side::new(upstream), Some(authority)));
+        let Dialled { stream: upstream, route } = socks::shake(proxy, &mut stream, served).await.ok()??;
+        return Some(Stage::Tunnel(Side::new(stream), Side::new(upstream), route, false));
     }
     Some(Stage::Http(Side::new(stream), None))
 }
@@ -71,8 +76,17 @@ async fn captured(proxy: &Proxy, stream: TcpStream, target: SocketAddr) -> Optio
         None => (Host::Address(address), Vec::new()),
     };
     let authority = Authority { host, port: target.port() };
-    match dial::connect_at(proxy, &authority, &addresses).await {
-        Ok(upstream) => Some(Stage::Tunnel(Side::new(stream), Side::new(upstream), Some(authority))),
+    let server = proxy.upstream.as_ref().and_then(|upstream| upstream.for_request(&authority));
+    let dialled = match server.filter(|_| authority.port == HTTP) {
+        // Proxies take requests for this port that open no connection to it.
+        Some(server) => dial::decide_for_request(proxy, server, &authority, &addresses).await.map(|()| None),
+        None => dial::connect_at(proxy, &authority, &addresses).await.map(Some),
+    };
+    match dialled {
+        Ok(Some(Dialled { stream: upstream, route })) => {
+            Some(Stage::Tunnel(Side::new(stream), Side::new(upstream), route, false))
+        }
+        Ok(None) => Some(Stage::Http(Side::new(stream), Some(Origin { authority, dialled: None }))),
         Err(failure) => {
             proxy.report(&failure);
             let _ = stream.set_zero_linger();
@@ -101,35 +115,60 @@ async fn http(proxy: &Arc<Proxy>, client: Side, origin: Option<Origin>, served: 
         .auto_date_header(false)
         .serve_connection(TokioIo::new(client), service)
         .with_upgrades();
-    // How a connection of the command ended is the command's business.
-    connection.await.ok()?;
-    let (client, upstream, authority) = session.tunnel()?.sides().await.ok()?;
-    Some(Stage::Tunnel(client, upstream, authority))
+    tokio::select! {
+        // How a connection of the command ended is the command's business.
+        ended = connection => ended.ok()?,
+        refused = session.revoked() => {
+            proxy.report(&Failure::Refused(refused));
+            return None;
+        }
+    }
+    let (client, upstream, route, decided) = session.tunnel()?.sides().await.ok()?;
+    Some(Stage::Tunnel(client, upstream, route, decided))
 }
 
-async fn relay(proxy: &Proxy, client: Side, upstream: Side, authority: Option<Authority>) -> Option<Stage> {
-    let (begin, passed, peer) = (Instant::now(), Passed::default(), upstream.stream.peer_addr().ok());
-    let over = |authority: &Authority| proxy.report_connection(authority, peer, Some((&passed, begin.elapsed())));
-    let Some(Authority { host: Host::Name(name), port }) = authority else {
-        let _ = tunnel::relay(client, upstream, &proxy.limits, &passed).await;
-        // A request that became a tunnel was told of already.
-        if let Some(authority) = authority {
-            over(&authority);
-        }
-        return None;
+async fn relay(proxy: &Proxy, client: Side, upstream: Side, route: Route, decided: bool) -> Option<Stage> {
+    let (begin, passed) = (Instant::now(), Passed::default());
+    let revoked = revoked(proxy, &route);
+    let ending = match &route.authority.host {
+        Host::Name(name) if !decided => tunnel::relay_to(name, client, upstream, &proxy.limits, &passed, revoked).await,
+        _ => tunnel::relay(client, upstream, &proxy.limits, &passed, revoked).await,
     };
-    match tunnel::relay_to(&name, client, upstream, &proxy.limits, &passed).await {
+    match ending {
         Ending::Over => {
-            over(&Authority { host: Host::Name(name), port });
+            // A request that became a tunnel was told of already.
+            if !decided {
+                proxy.report_connection(&route, Some((&passed, begin.elapsed())));
+            }
+            None
+        }
+        Ending::Revoked(refused) => {
+            proxy.report(&Failure::Refused(refused));
             None
         }
         Ending::Mismatch(mismatch) => {
-            proxy.report_mismatch(&name, port, &mismatch);
+            if let Host::Name(name) = &route.authority.host {
+                proxy.report_mismatch(name, route.authority.port, &mismatch);
+            }
             None
         }
-        Ending::Http(client, upstream) => {
-            let authority = Authority { host: Host::Name(name), port };
-            Some(Stage::Http(client, Some(Origin { authority, upstream })))
+        Ending::Http(client, stream) => {
+            let authority = route.authority.clone();
+            Some(Stage::Http(client, Some(Origin { authority, dialled: Some(Dialled { stream, route }) })))
+        }
+    }
+}
+
+/// Ends when the rules in force no longer allow a connection.
+async fn revoked(proxy: &Proxy, route: &Route) -> Box<Refused> {
+    let mut changes = proxy.in_force.changes();
+    loop {
+        // Once at the beginning: the rules may have changed while it was dialled.
+        if let Err(refused) = proxy.gate().holds(route) {
+            return refused;
+        }
+        if changes.changed().await.is_err() {
+            std::future::pending::<()>().await;
         }
     }
 }

@@ -1,13 +1,15 @@
 //! From an authority to a connection: resolve once, decide every address, dial only what passed.
 //!
 //! Nothing is looked up twice: the addresses that were decided are the ones that are dialled, so a name that answers
-//! differently the second time changes nothing.
+//! differently the second time changes nothing. Where another proxy stands in between, it is told what was decided: an
+//! address, if it takes one.
 
 use super::Proxy;
 use super::authority::{Authority, Host};
 use super::gate::LOOPBACK;
 use super::limits::Limits;
 use super::refusal::Failure;
+use super::upstream::{self, Server};
 use crate::sets::host::Name;
 use std::future::Future;
 use std::io;
@@ -26,31 +28,160 @@ pub trait Resolve: Send + Sync {
 /// A look-up under way.
 pub type Lookup = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
 
+/// A connection, and what was decided about it.
+#[derive(Debug)]
+pub(super) struct Dialled {
+    pub stream: TcpStream,
+    pub route: Route,
+}
+
+/// What was asked for and how it is reached.
+#[derive(Debug, Clone)]
+pub(super) struct Route {
+    pub authority: Authority,
+    /// The address that was decided and dialled; `None` where another proxy finds it.
+    pub address: Option<IpAddr>,
+    /// That other proxy.
+    pub through: Option<String>,
+}
+
 /// Decides about `authority` and connects to it.
 ///
 /// # Errors
 /// The refusal, or why what was allowed could not be reached.
-pub(super) async fn connect(proxy: &Proxy, authority: &Authority) -> Result<TcpStream, Failure> {
+pub(super) async fn connect(proxy: &Proxy, authority: &Authority) -> Result<Dialled, Failure> {
     connect_at(proxy, authority, &[]).await
 }
 
 /// The same where the addresses of the name are known already, if there are any.
-pub(super) async fn connect_at(proxy: &Proxy, authority: &Authority, known: &[IpAddr]) -> Result<TcpStream, Failure> {
+pub(super) async fn connect_at(proxy: &Proxy, authority: &Authority, known: &[IpAddr]) -> Result<Dialled, Failure> {
+    let server = proxy.upstream.as_ref().and_then(|upstream| upstream.for_tunnel(authority));
+    let Some(server) = server else {
+        let passed = decided(proxy, authority, known).await?;
+        let stream = in_time(proxy, dial(&passed, authority.port, &proxy.limits)).await?;
+        let address = stream.peer_addr().ok().map(|peer| peer.ip().to_canonical());
+        return Ok(Dialled { stream, route: Route { authority: authority.clone(), address, through: None } });
+    };
+    // What it is asked for: the name where it is told names, else one address after the other.
+    let mut asked = vec![(authority.clone(), None)];
+    if by_name(server, authority) {
+        seen(proxy, authority, known).await?;
+    } else {
+        let addresses = decided(proxy, authority, known).await?.into_iter();
+        let at = |address| (Authority { host: Host::Address(address), port: authority.port }, Some(address));
+        asked = addresses.map(at).collect();
+    }
+    let opening = async {
+        let mut last = io::Error::from(io::ErrorKind::NotFound);
+        for (asked, address) in asked {
+            let mut stream = to_server(proxy, server).await?;
+            match upstream::open(&mut stream, server, &asked).await {
+                Ok(()) => return Ok((stream, address)),
+                Err(declined) => last = io::Error::other(format!("{server}: {declined}")),
+            }
+        }
+        Err(last)
+    };
+    let (stream, address) = in_time(proxy, opening).await?;
+    let route = Route { authority: authority.clone(), address, through: Some(server.to_string()) };
+    Ok(Dialled { stream, route })
+}
+
+/// Decides about a request in plain HTTP, and connects to whoever takes it: the other proxy that is for such, or the host.
+///
+/// # Errors
+/// As [`connect`].
+pub(super) async fn connect_for_request<'p>(
+    proxy: &'p Proxy,
+    authority: &Authority,
+) -> Result<(Dialled, Option<&'p Server>), Failure> {
+    let server = proxy.upstream.as_ref().and_then(|upstream| upstream.for_request(authority));
+    let Some(server) = server else { return connect(proxy, authority).await.map(|dialled| (dialled, None)) };
+    decide_for_request(proxy, server, authority, &[]).await?;
+    let stream = in_time(proxy, to_server(proxy, server)).await?;
+    let address = match authority.host {
+        Host::Address(address) => Some(address),
+        Host::Name(_) | Host::Localhost(_) => None,
+    };
+    let route = Route { authority: authority.clone(), address, through: Some(server.to_string()) };
+    Ok((Dialled { stream, route }, Some(server)))
+}
+
+/// Whether a request may go through that proxy.
+///
+/// # Errors
+/// The refusal, or that this machine needed to know an address and does not.
+pub(super) async fn decide_for_request(
+    proxy: &Proxy,
+    server: &Server,
+    authority: &Authority,
+    known: &[IpAddr],
+) -> Result<(), Failure> {
+    if by_name(server, authority) {
+        return seen(proxy, authority, known).await;
+    }
+    decided(proxy, authority, known).await.map(drop)
+}
+
+fn by_name(server: &Server, authority: &Authority) -> bool {
+    server.resolves() && matches!(authority.host, Host::Name(_))
+}
+
+/// The addresses that may be dialled.
+async fn decided(proxy: &Proxy, authority: &Authority, known: &[IpAddr]) -> Result<Vec<IpAddr>, Failure> {
     let addresses = match &authority.host {
         Host::Address(address) => vec![*address],
         Host::Localhost(_) => LOOPBACK.to_vec(),
         Host::Name(name) => {
             // A name that no rule could allow is not told to any resolver.
-            proxy.gate.could_pass(name, authority.port).map_err(Failure::Refused)?;
+            proxy.gate().could_pass(name, authority.port).map_err(Failure::Refused)?;
             if known.is_empty() { resolve(proxy, name).await? } else { known.to_vec() }
         }
     };
-    let passed = proxy.gate.passed(authority, &addresses).map_err(Failure::Refused)?;
-    let stream = timeout(proxy.limits.dial_all, dial(&passed, authority.port, &proxy.limits));
-    let stream = stream.await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())).map_err(Failure::Dial)?;
-    // Not every system can; the connection is as good without it.
-    let _ = stream.set_nodelay(true);
-    Ok(stream)
+    proxy.gate().passed(authority, &addresses).map_err(Failure::Refused)
+}
+
+/// Decides about a name whose address another proxy finds: by every address that this machine finds, as that one may find
+/// any of them. Where this machine finds none, by the name alone, unless a rule that denies is about addresses.
+async fn seen(proxy: &Proxy, authority: &Authority, known: &[IpAddr]) -> Result<(), Failure> {
+    let Host::Name(name) = &authority.host else { return decided(proxy, authority, known).await.map(drop) };
+    proxy.gate().could_pass(name, authority.port).map_err(Failure::Refused)?;
+    let known = if known.is_empty() { resolve_beside(proxy, name).await } else { known.to_vec() };
+    let gate = proxy.gate();
+    for address in &known {
+        gate.passed(authority, &[*address]).map_err(Failure::Refused)?;
+    }
+    match gate.denying_addresses(authority.port) {
+        Some(rule) if known.is_empty() => Err(Failure::Unseen { name: name.clone(), port: authority.port, rule }),
+        _ => Ok(()),
+    }
+}
+
+/// The addresses of a name as far as this machine knows it, without much waiting.
+pub(super) async fn resolve_beside(proxy: &Proxy, name: &Name) -> Vec<IpAddr> {
+    let Some(upstream) = proxy.upstream.as_ref().filter(|upstream| upstream.may_ask()) else { return Vec::new() };
+    let Ok(found) = timeout(proxy.limits.resolve_beside, resolve(proxy, name)).await else {
+        upstream.leave_alone(proxy.limits.silence);
+        return Vec::new();
+    };
+    found.unwrap_or_default()
+}
+
+/// A connection to the other proxy itself, which whoever started us has chosen: no rule is about it.
+async fn to_server(proxy: &Proxy, server: &Server) -> io::Result<TcpStream> {
+    let failed = |error: io::Error| io::Error::new(error.kind(), format!("the proxy {server}: {error}"));
+    let at = server.at();
+    let addresses = match &at.host {
+        Host::Address(address) => vec![*address],
+        Host::Localhost(_) => LOOPBACK.to_vec(),
+        Host::Name(name) => proxy.resolver.resolve(name).await.map_err(failed)?,
+    };
+    dial(&addresses, at.port, &proxy.limits).await.map_err(failed)
+}
+
+async fn in_time<T>(proxy: &Proxy, dialling: impl Future<Output = io::Result<T>>) -> Result<T, Failure> {
+    let done = timeout(proxy.limits.dial_all, dialling).await;
+    done.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())).map_err(Failure::Dial)
 }
 
 /// The addresses of a name, without saying whether any may be dialled.
@@ -88,7 +219,11 @@ async fn dial(addresses: &[IpAddr], port: u16, limits: &Limits) -> io::Result<Tc
         let more = waiting.len() > 0;
         tokio::select! {
             ended = attempts.join_next() => match ended {
-                Some(Ok(Ok(stream))) => return Ok(stream),
+                Some(Ok(Ok(stream))) => {
+                    // Not every system can; the connection is as good without it.
+                    let _ = stream.set_nodelay(true);
+                    return Ok(stream);
+                }
                 Some(Ok(Err(error))) => last = error,
                 Some(Err(error)) => last = io::Error::other(error),
                 None => return Err(last),

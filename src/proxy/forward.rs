@@ -6,11 +6,12 @@
 
 use super::Proxy;
 use super::authority::Authority;
-use super::dial;
+use super::dial::{self, Dialled, Route};
 use super::limits::Limits;
-use super::refusal::Failure;
+use super::refusal::{Failure, Refused};
 use super::side::Side;
 use super::tunnel;
+use super::upstream::Server;
 use http_body_util::{BodyExt, Either, Full, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{
@@ -46,16 +47,25 @@ type Answer = Response<Either<Incoming, Full<Bytes>>>;
 /// What a connection becomes once hyper has let go of it.
 pub(super) enum Tunnel {
     /// After CONNECT: the other side never was HTTP.
-    Connect { client: OnUpgrade, upstream: TcpStream, authority: Authority },
+    Connect { client: OnUpgrade, upstream: Dialled },
     /// After 101.
-    Upgrade { client: OnUpgrade, upstream: OnUpgrade },
+    Upgrade { client: OnUpgrade, upstream: OnUpgrade, route: Route },
 }
 
 /// The server that a client thinks it speaks to, where that is not a proxy.
 pub(super) struct Origin {
     pub authority: Authority,
-    /// The connection that was made when nothing had been said yet: for the first request that is for this server.
-    pub upstream: TcpStream,
+    /// The connection that was made when nothing had been said yet, if one was: for the first request that is for this server.
+    pub dialled: Option<Dialled>,
+}
+
+/// A request that was decided, and where it goes.
+struct Prepared {
+    /// The client's side of a websocket, if it wants one.
+    client: Option<OnUpgrade>,
+    dialled: Dialled,
+    /// The other proxy that takes it.
+    through: Option<String>,
 }
 
 /// One connection of a client.
@@ -63,7 +73,9 @@ pub(super) struct Session {
     proxy: Arc<Proxy>,
     /// Whom requests without a host in their target are for.
     origin: Option<Authority>,
-    dialled: Mutex<Option<TcpStream>>,
+    dialled: Mutex<Option<Dialled>>,
+    /// Of the last request.
+    route: Mutex<Option<Route>>,
     /// Whether a whole head has come in yet.
     pub(super) served: Arc<AtomicBool>,
     /// What drives the connections to upstream; they end with the session.
@@ -74,11 +86,12 @@ pub(super) struct Session {
 
 impl Session {
     pub(super) fn new(proxy: Arc<Proxy>, served: Arc<AtomicBool>, origin: Option<Origin>) -> Self {
-        let (origin, dialled) = origin.map(|origin| (origin.authority, origin.upstream)).unzip();
+        let (origin, dialled) = origin.map(|origin| (origin.authority, origin.dialled)).unzip();
         Self {
             proxy,
             origin,
-            dialled: Mutex::new(dialled),
+            dialled: Mutex::new(dialled.flatten()),
+            route: Mutex::default(),
             served,
             drivers: Mutex::default(),
             tunnel: Mutex::default(),
@@ -88,6 +101,20 @@ impl Session {
     /// The tunnel that the last request asked for.
     pub(super) fn tunnel(&self) -> Option<Tunnel> {
         self.tunnel.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Ends when the rules in force no longer allow what is under way.
+    pub(super) async fn revoked(&self) -> Box<Refused> {
+        let mut changes = self.proxy.in_force.changes();
+        loop {
+            if changes.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+            let route = self.route.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            if let Some(Err(refused)) = route.map(|route| self.proxy.gate().holds(&route)) {
+                return refused;
+            }
+        }
     }
 
     /// Answers one request, whatever becomes of it.
@@ -114,32 +141,36 @@ impl Session {
             return Err(Failure::Request("CONNECT has no content"));
         }
         let upstream = dial::connect(&self.proxy, &authority).await?;
-        self.become_tunnel(Tunnel::Connect { client: hyper::upgrade::on(&mut request), upstream, authority });
+        self.become_tunnel(Tunnel::Connect { client: hyper::upgrade::on(&mut request), upstream });
         Ok(Response::new(Either::Right(Full::default())))
     }
 
     /// A request in absolute form (RFC 9112, section 3.2.2).
     async fn forward(&self, mut request: Request<Incoming>) -> Result<Answer, Failure> {
-        let (client, upstream) = match self.prepare(&mut request).await {
+        let Prepared { client, dialled, through } = match self.prepare(&mut request).await {
             Ok(prepared) => prepared,
             Err(failure) => {
                 drain(request, &self.proxy.limits).await;
                 return Err(failure);
             }
         };
-        let mut response = self.send(request, upstream).await?;
+        let Dialled { stream, route } = dialled;
+        let mut response = self.send(request, stream).await?;
+        if let (Some(server), StatusCode::PROXY_AUTHENTICATION_REQUIRED) = (through, response.status()) {
+            // Not passed on: the command would take it for a word of ours, and has nothing to say to that one.
+            return Err(Failure::Dial(io::Error::other(format!("{server}: the proxy says {}", response.status()))));
+        }
         coding(response.headers()).map_err(|_| Failure::Upstream("an unknown transfer coding".into()))?;
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {
-            return self.switch(client, response);
+            return self.switch(client, response, route);
         }
         strip(response.headers_mut());
         *response.version_mut() = Version::HTTP_11;
         Ok(response.map(Either::Left))
     }
 
-    /// Decides, dials, and makes the request one to the origin; with it comes the client's side of a websocket, if it
-    /// wants one.
-    async fn prepare(&self, request: &mut Request<Incoming>) -> Result<(Option<OnUpgrade>, TcpStream), Failure> {
+    /// Decides, dials, and makes the request one to the origin.
+    async fn prepare(&self, request: &mut Request<Incoming>) -> Result<Prepared, Failure> {
         check_host(request.headers())?;
         let authority = match (request.uri().scheme(), &self.origin) {
             (Some(scheme), _) if *scheme == Scheme::HTTP => authority(request.uri(), Some(80))?,
@@ -152,20 +183,30 @@ impl Session {
         };
         let chunked = coding(request.headers())?;
         let client = wants_websocket(request).then(|| hyper::upgrade::on(&mut *request));
-        let upstream = self.upstream(&authority).await?;
-        self.proxy.report_connection(&authority, upstream.peer_addr().ok(), None);
+        let (dialled, server) = self.upstream(&authority, client.is_some()).await?;
+        *self.route.lock().unwrap_or_else(PoisonError::into_inner) = Some(dialled.route.clone());
+        // The rules may have changed while it was dialled.
+        self.proxy.gate().holds(&dialled.route).map_err(Failure::Refused)?;
+        self.proxy.report_connection(&dialled.route, None);
         to_origin(request, &authority, chunked, client.is_some())?;
-        Ok((client, upstream))
+        if let Some(server) = server {
+            to_proxy(request, &authority, server)?;
+        }
+        Ok(Prepared { client, dialled, through: server.map(ToString::to_string) })
     }
 
-    async fn upstream(&self, authority: &Authority) -> Result<TcpStream, Failure> {
+    /// Where a request goes; with it the other proxy, if it is to be asked. A websocket needs a connection to its server.
+    async fn upstream(&self, authority: &Authority, websocket: bool) -> Result<(Dialled, Option<&Server>), Failure> {
         if self.origin.as_ref() == Some(authority) {
             let dialled = self.dialled.lock().unwrap_or_else(PoisonError::into_inner).take();
-            if let Some(dialled) = dialled.filter(is_open) {
-                return Ok(dialled);
+            if let Some(dialled) = dialled.filter(|dialled| is_open(&dialled.stream)) {
+                return Ok((dialled, None));
             }
         }
-        dial::connect(&self.proxy, authority).await
+        if websocket {
+            return Ok((dial::connect(&self.proxy, authority).await?, None));
+        }
+        dial::connect_for_request(&self.proxy, authority).await
     }
 
     async fn send(&self, request: Request<Incoming>, upstream: TcpStream) -> Result<Response<Incoming>, Failure> {
@@ -191,13 +232,18 @@ impl Session {
     }
 
     /// 101: both sides speak something else now, if that was asked for.
-    fn switch(&self, client: Option<OnUpgrade>, mut response: Response<Incoming>) -> Result<Answer, Failure> {
+    fn switch(
+        &self,
+        client: Option<OnUpgrade>,
+        mut response: Response<Incoming>,
+        route: Route,
+    ) -> Result<Answer, Failure> {
         let protocol = response.headers().get(UPGRADE).cloned();
         let (Some(client), Some(protocol)) = (client, protocol.filter(is_websocket)) else {
             return Err(Failure::Upstream("it changes to a protocol that nobody asked for".into()));
         };
         let upstream = hyper::upgrade::on(&mut response);
-        self.become_tunnel(Tunnel::Upgrade { client, upstream });
+        self.become_tunnel(Tunnel::Upgrade { client, upstream, route });
         strip(response.headers_mut());
         set_upgrade(response.headers_mut(), protocol);
         Ok(response.map(|_| Either::Right(Full::default())))
@@ -209,18 +255,18 @@ impl Session {
 }
 
 impl Tunnel {
-    /// The two sides, once hyper lets go of them, and for whom the tunnel was allowed, where what is in it was not decided.
+    /// The two sides, once hyper lets go of them, for whom the tunnel was allowed, and whether what is in it was decided.
     ///
     /// # Errors
     /// When one of them has failed meanwhile.
-    pub(super) async fn sides(self) -> io::Result<(Side, Side, Option<Authority>)> {
+    pub(super) async fn sides(self) -> io::Result<(Side, Side, Route, bool)> {
         match self {
-            Tunnel::Connect { client, upstream, authority } => {
-                Ok((tunnel::client(client).await?, Side::new(upstream), Some(authority)))
+            Tunnel::Connect { client, upstream: Dialled { stream, route } } => {
+                Ok((tunnel::client(client).await?, Side::new(stream), route, false))
             }
-            Tunnel::Upgrade { client, upstream } => {
+            Tunnel::Upgrade { client, upstream, route } => {
                 let (client, upstream) = tokio::try_join!(tunnel::client(client), tunnel::upstream(upstream))?;
-                Ok((client, upstream, None))
+                Ok((client, upstream, route, true))
             }
         }
     }
@@ -319,6 +365,20 @@ fn to_origin(
     }
     if let Some(protocol) = protocol {
         set_upgrade(headers, protocol);
+    }
+    Ok(())
+}
+
+/// Makes a request to the origin one to another proxy (RFC 9112, section 3.2.2).
+fn to_proxy(request: &mut Request<Incoming>, authority: &Authority, server: &Server) -> Result<(), Failure> {
+    let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
+    let uri = format!("http://{}{}", authority.host_field(80), if path == "*" { "" } else { path });
+    *request.uri_mut() = uri.parse().map_err(|_| Failure::Request("the target fits in no request to a proxy"))?;
+    if let Some(authorization) = server.authorization() {
+        let mut value = HeaderValue::try_from(authorization)
+            .map_err(|_| Failure::Request("the user of the proxy fits in no field"))?;
+        value.set_sensitive(true);
+        request.headers_mut().insert(PROXY_AUTHORIZATION, value);
     }
     Ok(())
 }

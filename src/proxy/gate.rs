@@ -5,14 +5,16 @@
 
 use super::Rules;
 use super::authority::{Authority, Host};
+use super::dial::Route;
 use super::refusal::Refused;
 use super::remedy::remedy;
 use crate::event::{RuleText, Violation};
-use crate::ir::special::NOMINAL;
+use crate::ir::special::{NOMINAL, special};
 use crate::ir::{Access, Kept, Policy, Rule, RuleId, Subject, Verdict};
 use crate::sets::host::Name;
 use crate::sets::peer::{Endpoint, PeerSet, Protocol};
-use crate::vocabulary::Verb;
+use crate::sets::port::PortSet;
+use crate::vocabulary::{Effect, Verb};
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -27,6 +29,8 @@ pub struct Gate {
     all: Part,
     /// Those about names.
     names: Part,
+    /// The ports of those that deny addresses which are not special anyway.
+    denying: Vec<(PortSet, RuleId)>,
 }
 
 /// Some rules of a policy, and which ones they are: a part is small to copy, where a whole policy has the files of a
@@ -45,7 +49,34 @@ impl Gate {
         };
         let all = Part::new(&rules.policy, is_connect, rules.policy.facts.own_addresses.clone());
         let names = Part::new(&rules.policy, is_name, Vec::new());
-        Self { rules, all, names }
+        let denying = (0..).map(RuleId).zip(&rules.policy.rules).filter_map(|(id, rule)| match &rule.subject {
+            Subject::Peers(PeerSet { endpoint: Endpoint::Addresses(addresses), tcp: true, ports, .. })
+                if is_connect(rule) && rule.effect != Effect::Allow && addresses.is_subset(&special()).is_err() =>
+            {
+                Some((ports.clone(), id))
+            }
+            _ => None,
+        });
+        let denying = denying.collect();
+        Self { rules, all, names, denying }
+    }
+
+    /// A rule that denies addresses at this port, if there is one: without the address of a name, nothing can be said of it.
+    pub fn denying_addresses(&self, port: u16) -> Option<RuleId> {
+        self.denying.iter().find(|(ports, _)| ports.contains(port)).map(|(_, id)| *id)
+    }
+
+    /// Whether a connection that was made may go on.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub fn holds(&self, route: &Route) -> Result<(), Box<Refused>> {
+        match (&route.authority.host, route.address) {
+            (_, Some(address)) => self.passed(&route.authority, &[address]).map(drop),
+            (Host::Name(name), None) => self.could_pass(name, route.authority.port),
+            (Host::Address(address), None) => self.passed(&route.authority, &[*address]).map(drop),
+            (Host::Localhost(_), None) => self.passed(&route.authority, &LOOPBACK).map(drop),
+        }
     }
 
     /// Whether some address of the name could be allowed. Rules about addresses play no part here: they are asked once
@@ -109,13 +140,25 @@ impl Gate {
     }
 
     /// What allows a connection that was dialled.
-    pub fn allowing(&self, authority: &Authority, address: IpAddr) -> Option<RuleText> {
-        let name = match &authority.host {
+    pub fn allowing(&self, route: &Route) -> Option<RuleText> {
+        let name = match &route.authority.host {
             Host::Name(name) => Some(name),
             Host::Localhost(_) | Host::Address(_) => None,
         };
-        let verdict = self.all.decide(&connect(name, address.to_canonical(), authority.port));
+        let port = route.authority.port;
+        let verdict = match (route.address, &route.authority.host) {
+            (Some(address), _) => self.all.decide(&connect(name, address, port)),
+            (None, Host::Address(address)) => self.all.decide(&connect(None, *address, port)),
+            (None, _) => self.names.decide(&connect(name, NOMINAL, port)),
+        };
         verdict.decisive.first().map(|id| (self.rules.texts)(*id))
+    }
+
+    /// A rule as people find it, and its reason.
+    pub fn text(&self, id: RuleId) -> (RuleText, Option<String>) {
+        let because =
+            self.rules.policy.rules.get(id.0 as usize).and_then(|rule| rule.because.as_deref().map(str::to_owned));
+        ((self.rules.texts)(id), because)
     }
 
     /// What is said about a refusal of this gate.
@@ -159,7 +202,7 @@ mod tests {
     use super::super::tests::harness::{ANY, Setup, port};
     use super::*;
     use crate::ir::Why;
-    use crate::vocabulary::Effect::{Allow, Deny, Forbid};
+    use Effect::{Allow, Deny, Forbid};
 
     fn name(text: &str) -> Name {
         Name::parse(text).unwrap()

@@ -18,6 +18,10 @@ pub struct Limits {
     pub head: Duration,
     /// Finding the addresses of a name.
     pub resolve: Duration,
+    /// The same where another proxy will find them, and this machine need not.
+    pub resolve_beside: Duration,
+    /// How long name servers that have not answered so are left alone.
+    pub silence: Duration,
     /// Name look-ups at once.
     pub lookups: usize,
     /// Addresses of one name that are considered; the resolver's further ones are left out.
@@ -55,6 +59,8 @@ impl Limits {
         first_byte: Duration::from_secs(30),
         head: Duration::from_secs(30),
         resolve: Duration::from_secs(15),
+        resolve_beside: Duration::from_secs(2),
+        silence: Duration::from_secs(60),
         lookups: 4,
         addresses: 8,
         dial_one: Duration::from_secs(10),

@@ -6,7 +6,7 @@
 use super::Rules;
 use super::authority::Malformed;
 use crate::event::{Outcome, Violation, timestamp};
-use crate::ir::{Verdict, Why};
+use crate::ir::{RuleId, Verdict, Why};
 use crate::sets::host::Name;
 use http_body_util::Full;
 use hyper::body::Bytes;
@@ -42,6 +42,8 @@ pub enum Failure {
     Authority(Malformed),
     /// 403
     Refused(Box<Refused>),
+    /// 403: another proxy would find the address of the name, this machine does not, and this rule is about addresses.
+    Unseen { name: Name, port: u16, rule: RuleId },
     /// 501
     Coding,
     /// 502, or 504 where it took too long.
@@ -92,6 +94,10 @@ pub fn text(violation: &Violation) -> String {
     let bracketed = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
     let mut text = format!("srt: connecting to {bracketed}:{} is refused\n", violation.port.unwrap_or_default());
     // Writing into a string does not fail.
+    if let (Some(rule), Some(detail)) = (&violation.rule, &violation.detail) {
+        let _ = writeln!(text, "{}:{} says: {}\n{detail}", rule.file, rule.line, rule.text);
+        return text;
+    }
     let _ = match (&violation.rule, &violation.address, violation.why) {
         (_, Some(address), Some(Why::Special)) => writeln!(
             text,
@@ -112,14 +118,14 @@ pub fn text(violation: &Violation) -> String {
 }
 
 impl Failure {
-    /// The answer to the command; `violation` is that of a [`Failure::Refused`].
+    /// The answer to the command; `violation` is that of a refusal.
     pub(super) fn response(&self, violation: Option<&Violation>) -> Response<Full<Bytes>> {
         let (status, error, said) = match self {
             Failure::Request(what) => (StatusCode::BAD_REQUEST, "http_request_error", format!("srt: {what}\n")),
             Failure::Authority(why) => {
                 (StatusCode::BAD_REQUEST, "http_request_error", format!("srt: the target is no host and port: {why}\n"))
             }
-            Failure::Refused(_) => {
+            Failure::Refused(_) | Failure::Unseen { .. } => {
                 (StatusCode::FORBIDDEN, "http_request_denied", violation.map(text).unwrap_or_default())
             }
             Failure::Coding => (

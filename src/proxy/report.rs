@@ -1,27 +1,36 @@
 //! What is said of what was refused, and of what was allowed, as events.
 
 use super::Proxy;
-use super::authority::Authority;
+use super::dial::Route;
 use super::refusal::{Failure, Refused};
 use super::tunnel::{Mismatch, Passed};
 use crate::event::{Connection, Event, Outcome, Violation, timestamp};
 use crate::sets::host::Name;
-use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
 impl Proxy {
     /// Reports a failure that the policy made; what was said of it.
     pub(super) fn report(&self, failure: &Failure) -> Option<Violation> {
-        let Failure::Refused(refused) = failure else { return None };
-        let violation = self.gate.violation(refused);
+        let gate = self.gate();
+        let violation = match failure {
+            Failure::Refused(refused) => gate.violation(refused),
+            Failure::Unseen { name, port, rule } => {
+                let (rule, because) = gate.text(*rule);
+                let detail =
+                    "the proxy that it would go through finds its address, and this machine does not".to_owned();
+                let unruled = unruled("connect", Some(name.to_string()), detail);
+                Violation { port: Some(*port), rule: Some(rule), because, ..unruled }
+            }
+            _ => return None,
+        };
         self.events.report(Event::Violation(violation.clone()));
         Some(violation)
     }
 
     /// A name that was asked for, and does not exist inside.
     pub(super) fn report_name(&self, refused: &Refused) {
-        let mut violation = self.gate.violation(refused);
+        let mut violation = self.gate().violation(refused);
         // Nobody has asked for a port yet.
         violation.port = None;
         self.events.report(Event::Violation(violation));
@@ -39,23 +48,19 @@ impl Proxy {
     }
 
     /// What was allowed, to whoever asks for that; with what passed and how long it took, where it was relayed.
-    pub(super) fn report_connection(
-        &self,
-        authority: &Authority,
-        peer: Option<SocketAddr>,
-        passed: Option<(&Passed, Duration)>,
-    ) {
+    pub(super) fn report_connection(&self, route: &Route, passed: Option<(&Passed, Duration)>) {
         if !self.events.wants_connections() {
             return;
         }
-        let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         self.events.report(Event::Connection(Connection {
             timestamp: timestamp(SystemTime::now()),
-            host: authority.host_text(),
-            port: authority.port,
-            address: peer.map(|peer| peer.ip().to_canonical().to_string()),
+            operation: "connect".into(),
+            host: route.authority.host_text(),
+            port: route.authority.port,
+            address: route.address.map(|address| address.to_string()),
+            through: route.through.clone(),
             outcome: Outcome::Allowed,
-            rule: peer.and_then(|peer| self.gate.allowing(authority, peer.ip())),
+            rule: self.gate().allowing(route),
             sent: passed.map(|(passed, _)| passed.sent.load(Ordering::Relaxed)),
             received: passed.map(|(passed, _)| passed.received.load(Ordering::Relaxed)),
             milliseconds: passed.map(|(_, time)| milliseconds(time)),
@@ -66,6 +71,10 @@ impl Proxy {
     pub(super) fn report_flood(&self, what: &str) {
         self.events.report(Event::Violation(unruled("resolve", None, what.to_owned())));
     }
+}
+
+pub(super) fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// What no rule is to blame for.

@@ -100,6 +100,20 @@ pub(super) async fn over_stream(proxy: &Proxy, mut stream: TcpStream, served: &A
     }
 }
 
+/// The answer to one message where no name is known.
+#[cfg(fuzzing)]
+pub fn fuzzed(bytes: &[u8]) -> Option<Vec<u8>> {
+    match Query::read(bytes) {
+        Ok(query) => {
+            assert!(query.name.len() < 256 && query.name.is_ascii());
+            // What is read is written again, whatever the answer.
+            query.answer(Answer::Name(query.name.clone()));
+            Some(query.answer(Answer::Nothing(Status::NoSuchName)))
+        }
+        Err(refusal) => refusal,
+    }
+}
+
 /// The answer to one message; `None` for what is no question.
 async fn answer(proxy: &Proxy, bytes: &[u8]) -> Option<Vec<u8>> {
     match Query::read(bytes) {
@@ -121,7 +135,7 @@ async fn decide(proxy: &Proxy, query: &Query<'_>) -> Answer {
             _ => Answer::Nothing(Status::Good),
         };
     }
-    if let Err(refused) = proxy.gate.could_resolve(&name) {
+    if let Err(refused) = proxy.gate().could_resolve(&name) {
         // Programs ask for both kinds of addresses at once, and browsers for more: that is one refusal.
         if !matches!(query.kind, Kind::Address6 | Kind::Service) {
             proxy.report_name(&refused);
@@ -144,11 +158,13 @@ async fn address(proxy: &Proxy, name: &Name) -> Answer {
         }
         return Answer::Nothing(Status::Failure);
     }
+    let given = |addresses| proxy.names.give(name, addresses).map_or(Answer::Nothing(Status::Failure), Answer::Address);
+    if proxy.upstream.as_ref().is_some_and(|upstream| upstream.may_know(name)) {
+        // Whether there is such a name, the other proxy knows.
+        return given(dial::resolve_beside(proxy, name).await);
+    }
     match dial::resolve(proxy, name).await {
-        Ok(addresses) => {
-            let given = proxy.names.give(name, addresses);
-            given.map_or(Answer::Nothing(Status::Failure), Answer::Address)
-        }
+        Ok(addresses) => given(addresses),
         Err(Failure::Resolve(error)) if error.kind() == io::ErrorKind::NotFound => Answer::Nothing(Status::NoSuchName),
         Err(_) => Answer::Nothing(Status::Failure),
     }

@@ -5,7 +5,7 @@
 
 use super::Proxy;
 use super::authority::{Authority, Host};
-use super::dial;
+use super::dial::{self, Dialled};
 use super::refusal::Failure;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -45,11 +45,7 @@ mod reply {
 ///
 /// # Errors
 /// When the client breaks off, or says what SOCKS does not.
-pub(super) async fn shake(
-    proxy: &Proxy,
-    client: &mut TcpStream,
-    served: &AtomicBool,
-) -> io::Result<Option<(Authority, TcpStream)>> {
+pub(super) async fn shake(proxy: &Proxy, client: &mut TcpStream, served: &AtomicBool) -> io::Result<Option<Dialled>> {
     let read = async {
         let version = client.read_u8().await?;
         let request = if version == FIVE { read_five(client).await? } else { read_four(client).await? };
@@ -59,7 +55,7 @@ pub(super) async fn shake(
     served.store(true, Ordering::Relaxed);
     let answer = match request {
         Ok(authority) => match dial::connect(proxy, &authority).await {
-            Ok(upstream) => Ok((authority, upstream)),
+            Ok(upstream) => Ok(upstream),
             Err(failure) => {
                 proxy.report(&failure);
                 Err(code(&failure))
@@ -141,6 +137,18 @@ async fn read_four(client: &mut (impl AsyncRead + Unpin)) -> io::Result<Request>
     Ok(authority(host, port))
 }
 
+/// What a client asks for that says this, its version first.
+#[cfg(fuzzing)]
+pub async fn fuzzed(mut bytes: &[u8]) -> Option<Authority> {
+    let client = &mut bytes;
+    let request = match client.read_u8().await.ok()? {
+        FIVE => request_five(client).await,
+        FOUR => read_four(client).await,
+        _ => return None,
+    };
+    request.ok()?.ok()
+}
+
 async fn until_nul(client: &mut (impl AsyncRead + Unpin)) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     loop {
@@ -168,7 +176,7 @@ fn authority(host: Option<Host>, port: u16) -> Request {
 fn code(failure: &Failure) -> u8 {
     use io::ErrorKind::{ConnectionRefused, NetworkUnreachable};
     match failure {
-        Failure::Refused(_) => reply::NOT_ALLOWED,
+        Failure::Refused(_) | Failure::Unseen { .. } => reply::NOT_ALLOWED,
         Failure::Resolve(_) => reply::HOST_UNREACHABLE,
         Failure::Dial(error) => match error.kind() {
             ConnectionRefused => reply::CONNECTION_REFUSED,

@@ -12,6 +12,7 @@ use crate::sets::host::Name;
 use hyper::body::Bytes;
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
+use std::future::Future;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -40,23 +41,39 @@ async fn take<T: AsyncRead + AsyncWrite + Unpin + Send + 'static>(upgrade: OnUpg
     Ok((parts.io.into_inner(), parts.read_buf))
 }
 
-/// Relays until both sides have ended, one fails, or nothing has moved for too long.
-///
-/// # Errors
-/// Whatever ended it early.
-pub async fn relay(mut client: Side, mut upstream: Side, limits: &Limits, passed: &Passed) -> io::Result<()> {
+/// Relays until both sides have ended, one fails, nothing has moved for too long, or `revoked` ends, which cuts both off.
+pub async fn relay<R>(
+    mut client: Side,
+    mut upstream: Side,
+    limits: &Limits,
+    passed: &Passed,
+    revoked: impl Future<Output = R>,
+) -> Ending<R> {
     let moved = Moved::new();
-    let (from_client, to_client) = client.stream.split();
-    let (from_upstream, to_upstream) = upstream.stream.split();
-    let both = async {
-        tokio::try_join!(
-            copy(client.early, from_client, to_upstream, &moved, limits.tunnel_buffer, &passed.sent),
-            copy(upstream.early, from_upstream, to_client, &moved, limits.tunnel_buffer, &passed.received),
-        )
+    let revoked = {
+        let (from_client, to_client) = client.stream.split();
+        let (from_upstream, to_upstream) = upstream.stream.split();
+        let both = async {
+            tokio::try_join!(
+                copy(client.early, from_client, to_upstream, &moved, limits.tunnel_buffer, &passed.sent),
+                copy(upstream.early, from_upstream, to_client, &moved, limits.tunnel_buffer, &passed.received),
+            )
+        };
+        tokio::select! {
+            _ = both => None,
+            () = moved.nothing(limits) => None,
+            revoked = revoked => Some(revoked),
+        }
     };
-    tokio::select! {
-        ended = both => ended.map(|_| ()),
-        () = moved.nothing(limits) => Err(io::ErrorKind::TimedOut.into()),
+    let Some(revoked) = revoked else { return Ending::Over };
+    cut_off([&client.stream, &upstream.stream]);
+    Ending::Revoked(revoked)
+}
+
+/// An end in good order would look like an answer.
+fn cut_off(streams: [&TcpStream; 2]) {
+    for stream in streams {
+        let _ = stream.set_zero_linger();
     }
 }
 
@@ -67,11 +84,13 @@ pub struct Passed {
     pub received: AtomicU64,
 }
 
-/// How a relay ended that looked at the client's first bytes.
-pub enum Ending {
+/// How a relay ended.
+pub enum Ending<R> {
     /// Both sides have ended, one failed, or nothing moved for too long.
     Over,
-    /// The client speaks HTTP/1, and the server has said nothing yet.
+    /// It may not go on.
+    Revoked(R),
+    /// The client speaks HTTP/1, and the server has said nothing yet. Where the first bytes were looked at, as is the next.
     Http(Side, TcpStream),
     /// The client's TLS is not for the name; why.
     Mismatch(Mismatch),
@@ -87,9 +106,17 @@ pub enum Mismatch {
 }
 
 /// As [`relay`], to a server that is `name`.
-pub async fn relay_to(name: &Name, mut client: Side, mut upstream: Side, limits: &Limits, passed: &Passed) -> Ending {
-    enum Stop {
+pub async fn relay_to<R>(
+    name: &Name,
+    mut client: Side,
+    mut upstream: Side,
+    limits: &Limits,
+    passed: &Passed,
+    revoked: impl Future<Output = R>,
+) -> Ending<R> {
+    enum Stop<R> {
         Over,
+        Revoked(R),
         Http(Bytes),
         Mismatch(Mismatch),
     }
@@ -124,14 +151,18 @@ pub async fn relay_to(name: &Name, mut client: Side, mut upstream: Side, limits:
         tokio::select! {
             ended = async { tokio::try_join!(up, down) } => ended.err().unwrap_or(Stop::Over),
             () = moved.nothing(limits) => Stop::Over,
+            revoked = revoked => Stop::Revoked(revoked),
         }
     };
     match stop {
         Stop::Over => Ending::Over,
+        Stop::Revoked(revoked) => {
+            cut_off([&client.stream, &upstream.stream]);
+            Ending::Revoked(revoked)
+        }
         Stop::Http(early) => Ending::Http(Side { stream: client.stream, early }, upstream.stream),
         Stop::Mismatch(mismatch) => {
-            // Cut off: an end in good order would look like an answer.
-            let _ = client.stream.set_zero_linger();
+            cut_off([&client.stream, &upstream.stream]);
             Ending::Mismatch(mismatch)
         }
     }

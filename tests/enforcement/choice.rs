@@ -86,7 +86,7 @@ fn bubblewrap_is_not_started_with_more_mounts_than_it_takes() {
 #[test]
 fn a_comment_does_not_make_a_policy_enforceable() {
     for (code, rule) in [
-        ("unenforceable", "allow listen 127.0.0.1:3000"),
+        ("unenforceable", "allow connect 192.0.2.7:53/udp"),
         ("grant-without-read", "allow write $HOME/elsewhere"),
         ("expectation", "expect allow read /etc/shadow"),
     ] {

@@ -2,8 +2,11 @@
 
 mod clients;
 mod connect;
+mod control;
 mod inside;
+mod listen;
 mod redirected;
+mod upstream;
 mod world;
 
 use crate::sandbox::{Run, for_each_user, scratch};

@@ -323,6 +323,8 @@ extern "C" fn before_main() {
         directory: run_.directory,
         keep: run_.keep,
         rules,
+        upstream: None,
+        live: None,
         events: Arc::new(Nobody),
         announce: |said| eprintln!("srt: {said}"),
     };

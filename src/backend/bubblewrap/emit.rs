@@ -152,6 +152,7 @@ mod tests {
             root,
             mounts,
             network: Network::Loopback,
+            listen: vec![],
             syscalls: seccomp::Table { nest: false },
             landlock: Some(Landlock::default()),
             limits: Limits::default(),

@@ -64,6 +64,7 @@ pub fn lower(policy: &BoundPolicy, needs: &Needs) -> Result<Lowered, Vec<Diagnos
     let mut errors = Vec::new();
     let mut gaps = Vec::new();
     let network = network::lower(policy, &mut gaps, &mut errors);
+    let listen = network::listen(policy, &mut errors);
     let judge = match Judge::new(policy, needs.errors_alone) {
         Ok(judge) => judge,
         Err(error) => {
@@ -94,6 +95,7 @@ pub fn lower(policy: &BoundPolicy, needs: &Needs) -> Result<Lowered, Vec<Diagnos
         root: layout.root,
         mounts: layout.mounts,
         network,
+        listen,
         syscalls: seccomp::Table { nest: needs.nest },
         landlock: (!needs.nest).then_some(layout.landlock),
         limits: limits(policy),

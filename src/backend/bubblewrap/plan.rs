@@ -5,6 +5,7 @@
 
 use super::seccomp;
 use crate::ir::Node;
+use std::net::SocketAddr;
 
 /// The nodes that a [`Mount::Devices`] can hold.
 pub const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
@@ -35,6 +36,8 @@ pub struct Plan {
     /// Carried out in this order, after the root; sources are taken from the host as it was before the first.
     pub mounts: Vec<Mount>,
     pub network: Network,
+    /// Where the host is listened at for the command: what comes in is joined to the same port of its loopback.
+    pub listen: Vec<SocketAddr>,
     /// The system calls that are closed.
     pub syscalls: seccomp::Table,
     /// `None` under `--nest`, which needs to mount inside.

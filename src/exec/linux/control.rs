@@ -49,6 +49,17 @@ pub enum Report {
     Signaled(i32),
     /// The command was stopped, by this signal.
     Stopped(i32),
+    /// A socket of the sandbox's own network, that was asked for, or the error number of why there is none.
+    Socket(Result<OwnedFd, i32>),
+}
+
+/// From outside, to pid 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Request {
+    /// Pass this signal to the command.
+    Signal(i32),
+    /// Make a socket for connections, of IPv6 or else IPv4; each is answered, in order.
+    Socket { v6: bool },
 }
 
 /// One end.
@@ -94,6 +105,8 @@ impl Control {
             Report::Exited(code) => (b'E', i32::from(*code), "", &[][..]),
             Report::Signaled(signal) => (b'K', *signal, "", &[][..]),
             Report::Stopped(signal) => (b'S', *signal, "", &[][..]),
+            Report::Socket(Ok(socket)) => (b'D', 0, "", std::slice::from_ref(socket)),
+            Report::Socket(Err(errno)) => (b'D', *errno, "", &[][..]),
         };
         let mut packet = vec![tag];
         packet.extend(value.to_ne_bytes());
@@ -139,6 +152,7 @@ impl Control {
             b'E' => Report::Exited(u8::try_from(value).map_err(|_| Errno::EBADMSG)?),
             b'K' => Report::Signaled(value),
             b'S' => Report::Stopped(value),
+            b'D' => Report::Socket(descriptors.into_iter().next().ok_or(value)),
             _ => return Err(Errno::EBADMSG),
         }))
     }
@@ -199,17 +213,21 @@ impl Control {
         }
     }
 
-    /// To pid 1: pass this signal to the command.
-    pub fn forward(&self, signal: i32) -> Result<(), Errno> {
-        self.send(&signal.to_ne_bytes(), &[])
+    /// To pid 1: a signal is four bytes, a question for a socket the one byte that is its family.
+    pub fn ask(&self, request: Request) -> Result<(), Errno> {
+        match request {
+            Request::Signal(signal) => self.send(&signal.to_ne_bytes(), &[]),
+            Request::Socket { v6 } => self.send_uninterrupted(&[if v6 { 6 } else { 4 }]),
+        }
     }
 
-    /// In pid 1: the next signal to pass on; `None` when the supervisor is gone.
-    pub fn forwarded(&self) -> Result<Option<i32>, Errno> {
+    /// In pid 1: the next request; `None` when the supervisor is gone.
+    pub fn asked(&self) -> Result<Option<Request>, Errno> {
         let mut bytes = [0; 4];
-        match nix::sys::socket::recv(self.0.as_raw_fd(), &mut bytes, MsgFlags::MSG_DONTWAIT)? {
-            0 => Ok(None),
-            4 => Ok(Some(i32::from_ne_bytes(bytes))),
+        match (nix::sys::socket::recv(self.0.as_raw_fd(), &mut bytes, MsgFlags::MSG_DONTWAIT)?, bytes[0]) {
+            (0, _) => Ok(None),
+            (4, _) => Ok(Some(Request::Signal(i32::from_ne_bytes(bytes)))),
+            (1, family @ (4 | 6)) => Ok(Some(Request::Socket { v6: family == 6 })),
             _ => Err(Errno::EBADMSG),
         }
     }
@@ -300,11 +318,21 @@ mod tests {
     }
 
     #[test]
-    fn a_signal_is_forwarded() {
+    fn requests_arrive_and_are_answered() {
         let (ours, theirs) = Control::pair().unwrap();
-        ours.forward(15).unwrap();
-        assert_eq!(theirs.forwarded().unwrap(), Some(15));
+        let requests = [Request::Signal(15), Request::Socket { v6: false }, Request::Socket { v6: true }];
+        for request in requests {
+            ours.ask(request).unwrap();
+        }
+        for request in requests {
+            assert_eq!(theirs.asked().unwrap(), Some(request));
+        }
+        theirs.report(&Report::Socket(Err(23))).unwrap();
+        let socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        theirs.report(&Report::Socket(Ok(socket.into()))).unwrap();
+        assert!(matches!(ours.receive(MsgFlags::empty()), Ok(Some(Report::Socket(Err(23))))));
+        assert!(matches!(ours.receive(MsgFlags::empty()), Ok(Some(Report::Socket(Ok(_))))));
         drop(ours);
-        assert_eq!(theirs.forwarded().unwrap(), None);
+        assert_eq!(theirs.asked().unwrap(), None);
     }
 }

@@ -6,6 +6,7 @@ use super::control::{Control, Failure, Report};
 use super::native::{NAMESPACES, map_ids};
 use super::{capture, kernel, landlock, mounts, network, proc};
 use crate::backend::bubblewrap::Ports;
+use crate::proxy::upstream::Upstream;
 use nix::errno::Errno;
 use nix::sys::socket::MsgFlags;
 use std::ffi::OsString;
@@ -48,6 +49,7 @@ pub fn probes() -> Vec<Probe> {
         landlock_abi(),
         notification(),
         nftables(),
+        upstream(),
         cgroup(),
         bubblewrap(),
     ]
@@ -151,6 +153,17 @@ fn nftables() -> Probe {
         costs,
         "sudo modprobe nf_tables",
     )
+}
+
+fn upstream() -> Probe {
+    let value = |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
+    let result = match Upstream::from_variables(value) {
+        Ok(None) => Ok("connections go straight to their hosts: no variable names a proxy".to_owned()),
+        Ok(Some(upstream)) => Ok(upstream.says()),
+        Err(error) => Err(error.to_string()),
+    };
+    let costs = "policies that allow connections cannot be run";
+    Probe::new("proxy", false, result, costs, "mend the variable, or unset it where there is no such proxy")
 }
 
 fn cgroup() -> Probe {

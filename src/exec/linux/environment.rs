@@ -22,6 +22,27 @@ const EXCEPTIONS: [&str; 2] = ["NO_PROXY", "no_proxy"];
 /// By which git reaches what it speaks ssh to (git(1)).
 const SSH: &str = "GIT_SSH_COMMAND";
 
+/// Without the variables by which programs find the caller's own proxy: nothing inside can reach it but by ours, and there may
+/// be a password in them. What the policy itself sets stays.
+pub fn without_proxies(
+    mut environment: Vec<(OsString, OsString)>,
+    set: &BTreeSet<OsString>,
+) -> Vec<(OsString, OsString)> {
+    environment.retain(|(name, _)| set.contains(name) || !name.to_str().is_some_and(names_a_proxy));
+    environment
+}
+
+fn names_a_proxy(name: &str) -> bool {
+    const OWNERS: [&str; 6] = ["NPM_CONFIG_", "CARGO_", "PIP_", "YARN_", "GLOBAL_AGENT_", "BUN_CONFIG_"];
+    const KINDS: [&str; 10] = ["HTTP", "HTTPS", "ALL", "FTP", "RSYNC", "SOCKS", "WS", "WSS", "GRPC", "NO"];
+    let name = name.to_ascii_uppercase();
+    let owned = OWNERS.iter().find_map(|owner| name.strip_prefix(owner));
+    if matches!(owned, Some("PROXY" | "NOPROXY")) {
+        return true;
+    }
+    owned.unwrap_or(&name).strip_suffix("_PROXY").is_some_and(|kind| KINDS.contains(&kind))
+}
+
 /// Adds the variables for the proxy, over what the caller had, but never over what the policy itself sets.
 pub fn with_proxy(
     environment: &[(OsString, OsString)],
@@ -131,6 +152,29 @@ mod tests {
         assert_eq!(value(&after, "ftp_proxy"), ["socks5h://198.18.0.1:3128"]);
         assert_eq!(value(&after, "NO_PROXY"), ["localhost,127.0.0.1,::1"]);
         assert_eq!(value(&after, "A"), ["b"]);
+    }
+
+    #[test]
+    fn nothing_of_the_callers_proxy_comes_in_but_what_the_policy_sets() {
+        let names = [
+            "HTTP_PROXY",
+            "https_proxy",
+            "NO_PROXY",
+            "npm_config_https_proxy",
+            "npm_config_noproxy",
+            "npm_config_proxy",
+            "CARGO_HTTP_PROXY",
+            "wss_proxy",
+            "GLOBAL_AGENT_HTTP_PROXY",
+            "PIP_PROXY",
+            "ALL_PROXY",
+        ];
+        let stays = ["PATH", "GOPROXY", "MY_PROXY", "PROXY", "NODE_USE_ENV_PROXY", "npm_config_registry"];
+        let all =
+            names.iter().chain(&stays).map(|name| (OsString::from(name), "http://u:secret@corp".into())).collect();
+        let left = without_proxies(all, &BTreeSet::from(["ALL_PROXY".into()]));
+        let left: Vec<_> = left.iter().map(|(name, _)| name.to_str().unwrap_or_default()).collect();
+        assert_eq!(left, [&["ALL_PROXY"][..], &stays].concat());
     }
 
     #[test]

@@ -4,9 +4,10 @@
 
 use super::capture::Doors;
 use super::command::{self, Command};
-use super::control::{Control, Failure, Report};
+use super::control::{Control, Failure, Report, Request};
 use super::defence::Defence;
 use super::kernel::{self, Change};
+use super::network;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
@@ -68,11 +69,17 @@ pub fn attend(control: &Control, child: Pid) -> Result<std::convert::Infallible,
     }
 }
 
-/// The end of pid 1 is the end of every process in the sandbox.
+/// Does what the supervisor asks for. The end of pid 1 is the end of every process in the sandbox.
 fn forward(control: &Control, child: Pid) {
     loop {
-        match control.forwarded() {
-            Ok(Some(signal)) => {
+        match control.asked() {
+            Ok(Some(Request::Socket { v6 })) => {
+                let socket = network::connection(v6).map_err(|errno| errno as i32);
+                if control.report(&Report::Socket(socket)).is_err() {
+                    kernel::exit(125);
+                }
+            }
+            Ok(Some(Request::Signal(signal))) => {
                 if let Ok(signal) = Signal::try_from(signal) {
                     let _ = nix::sys::signal::kill(child, signal);
                 }

@@ -6,7 +6,7 @@ use nix::sys::socket::{
     AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, send, socket,
 };
 use std::net::{Ipv4Addr, SocketAddrV4};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 
 /// Where the proxy stands: in 198.18.0.0/15 (RFC 2544, for tests of networks), so never on the command's loopback.
 pub const PROXY: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(198, 18, 0, 1), 3128);
@@ -26,6 +26,12 @@ pub fn set_up() -> Result<(), Failure> {
     }
     let request = message(NEW_LINK, REQUEST_ACK, &up);
     exchange(SockProtocol::NetlinkRoute, &[request]).map_err(|errno| Failure::setup("bring loopback up", errno))
+}
+
+/// A socket for a connection, which belongs to this network whoever uses it.
+pub fn connection(v6: bool) -> Result<OwnedFd, Errno> {
+    let family = if v6 { AddressFamily::Inet6 } else { AddressFamily::Inet };
+    socket(family, SockType::Stream, SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK, None)
 }
 
 /// `struct nlmsghdr` and a body.

@@ -1,10 +1,13 @@
 //! The half that stays outside: passes signals in, serves the proxy, watches the wall clock, and tells how it ended.
 
-use super::control::{Control, Failure, Report, Stage};
+use super::control::{Control, Failure, Report, Request, Stage};
+use super::listen::{self, Question};
 use super::terminal::Terminal;
 use super::{Error, Exit, capture, kernel, landlock};
 use crate::event::Sink;
-use crate::proxy::{self, Doors, Rules};
+use crate::ir::{Access, decide};
+use crate::proxy::upstream::Upstream;
+use crate::proxy::{self, Doors, InForce, Rules};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -12,10 +15,13 @@ use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::socket::{MsgFlags, SockType, getsockopt, sockopt};
 use nix::unistd::Pid;
+use std::collections::VecDeque;
+use std::net::TcpListener;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::io::{Interest, unix::AsyncFd};
+use tokio::sync::oneshot;
 
 /// Signals that are passed on when somebody sends them.
 const FORWARDED: [Signal; 7] = [
@@ -66,11 +72,23 @@ pub struct Started {
     pub silence: &'static str,
 }
 
-/// What the proxy needs.
-pub struct Proxied {
+/// What goes on beside the command.
+pub struct Served {
+    pub proxied: Option<Proxied>,
+    /// On the host, for servers of the command's.
+    pub listeners: Vec<TcpListener>,
+    /// Those that the command was started with.
     pub rules: Arc<Rules>,
     pub events: Arc<dyn Sink>,
     pub announce: fn(&str),
+}
+
+/// What the proxy needs.
+pub struct Proxied {
+    pub in_force: Arc<InForce>,
+    pub upstream: Option<Upstream>,
+    /// Replaces the rules in force.
+    pub live: Option<Box<dyn FnOnce(Arc<InForce>) + Send>>,
 }
 
 struct Supervisor {
@@ -85,6 +103,8 @@ struct Supervisor {
     exit: Option<Exit>,
     timed_out: bool,
     given_up: Option<i32>,
+    /// Who waits for a socket of the sandbox's network, in the order in which pid 1 was asked.
+    waiting: VecDeque<oneshot::Sender<std::io::Result<OwnedFd>>>,
 }
 
 /// Waits for the end of the command. `time` is the wall clock's limit.
@@ -92,7 +112,7 @@ pub fn supervise(
     started: Started,
     signals: Signals,
     time: Option<Duration>,
-    proxied: Option<&Proxied>,
+    mut served: Option<Served>,
 ) -> Result<Exit, Error> {
     let terminal = Terminal::remember();
     let mut supervisor = Supervisor {
@@ -105,6 +125,7 @@ pub fn supervise(
         exit: None,
         timed_out: false,
         given_up: None,
+        waiting: VecDeque::new(),
     };
     let mut deadline = None;
     let mut proxy_failure = None;
@@ -112,11 +133,13 @@ pub fn supervise(
         if supervisor.ready && deadline.is_none() {
             deadline = time.and_then(|time| Instant::now().checked_add(time));
         }
-        if let (Some((sockets, missing)), Some(proxied)) = (supervisor.doors.take(), proxied) {
+        if let Some((sockets, missing)) = supervisor.doors.take()
+            && let Some(served) = served.take()
+        {
             if let Some(missing) = missing {
-                (proxied.announce)(&not_redirected(&missing));
+                (served.announce)(&not_redirected(&missing));
             }
-            proxy_failure = supervisor.serve(sockets, deadline, proxied)?;
+            proxy_failure = supervisor.serve(sockets, deadline, served)?;
             break;
         }
         if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
@@ -176,7 +199,7 @@ impl Supervisor {
             if number == Signal::SIGCONT as i32 {
                 // We were stopped, and what was reported before is over: the command goes on with us.
                 self.hear_stale();
-                let _ = self.started.control.forward(number);
+                let _ = self.started.control.ask(Request::Signal(number));
                 continued = true;
                 continue;
             }
@@ -191,7 +214,7 @@ impl Supervisor {
                 self.given_up = Some(number);
                 self.kill();
             } else if sent {
-                let _ = self.started.control.forward(number);
+                let _ = self.started.control.ask(Request::Signal(number));
             }
         }
         continued
@@ -242,6 +265,20 @@ impl Supervisor {
             Report::Exited(code) => self.exit = Some(Exit::Code(code)),
             Report::Signaled(signal) => self.exit = Some(Exit::Signal(signal)),
             Report::Stopped(_) => (),
+            Report::Socket(socket) => {
+                if let Some(waiting) = self.waiting.pop_front() {
+                    // Whoever asked may have given up.
+                    let _ = waiting.send(socket.map_err(std::io::Error::from_raw_os_error));
+                }
+            }
+        }
+    }
+
+    /// Asks pid 1 for a socket; the answer comes with its reports.
+    fn ask_for_socket(&mut self, (v6, answer): Question) {
+        match self.started.control.ask(Request::Socket { v6 }) {
+            Ok(()) => self.waiting.push_back(answer),
+            Err(errno) => drop(answer.send(Err(errno.into()))),
         }
     }
 
@@ -262,23 +299,46 @@ impl Supervisor {
         &mut self,
         sockets: Vec<OwnedFd>,
         deadline: Option<Instant>,
-        proxied: &Proxied,
+        served: Served,
     ) -> Result<Option<std::io::Error>, Error> {
         let act = "start the proxy";
         let failed = |source| Error::Setup { act: act.into(), source };
+        let Served { mut proxied, listeners, rules, events, announce: _ } = served;
+        if let Some(live) =
+            proxied.as_mut().and_then(|proxied| Some((proxied.live.take()?, Arc::clone(&proxied.in_force))))
+        {
+            // Before this thread gives up files; it ends with the process.
+            std::thread::spawn(move || live.0(live.1));
+        }
         landlock::keep_resolver_alone().map_err(|errno| setup("give up files before the proxy is started", errno))?;
         // The command has its limits already; these are ours alone, which it must not be able to use up.
         let descriptors = raise_open_files().map_err(|errno| setup("raise the limit of open files", errno))?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
         runtime.block_on(async {
-            let doors = doors(sockets).map_err(failed)?;
-            let (rules, events) = (Arc::clone(&proxied.rules), Arc::clone(&proxied.events));
+            let limits = proxy::Limits::STANDARD.within(descriptors);
+            let (questions, mut asked) = tokio::sync::mpsc::unbounded_channel();
+            let inbound = inbound(listeners, &rules, questions).map_err(failed)?;
+            let mut inbound = std::pin::pin!(inbound.serve(Arc::clone(&events), limits));
+            let serving = match proxied {
+                Some(Proxied { in_force, upstream, live: _ }) => {
+                    let doors = doors(sockets).map_err(failed)?;
+                    let means = proxy::Means::usual(descriptors, upstream);
+                    Some(proxy::serve(doors, in_force, events, means))
+                }
+                None => None,
+            };
+            let proxy = async {
+                match serving {
+                    Some(serving) => serving.await,
+                    None => std::future::pending().await,
+                }
+            };
             let watch = |fd: BorrowedFd<'_>| fd.try_clone_to_owned().and_then(readable).map_err(failed);
             let gone = watch(self.started.pidfd.as_fd())?;
             let signals = watch(self.signals.file.as_fd())?;
             let control = watch(self.started.control.as_fd())?;
             let mut deadline = deadline;
-            let mut proxy = std::pin::pin!(proxy::serve(doors, rules, events, descriptors));
+            let mut proxy = std::pin::pin!(proxy);
             let mut failure = None;
             loop {
                 let at = tokio::time::Instant::from_std(deadline.unwrap_or_else(Instant::now));
@@ -291,6 +351,11 @@ impl Supervisor {
                         deadline = None;
                         continue;
                     }
+                    Some(question) = asked.recv() => {
+                        self.ask_for_socket(question);
+                        continue;
+                    }
+                    () = &mut inbound => continue,
                     served = &mut proxy, if failure.is_none() => {
                         failure = Some(served.err().unwrap_or_else(|| std::io::Error::other("it ended")));
                         self.kill();
@@ -341,6 +406,24 @@ fn not_redirected(missing: &capture::Missing) -> String {
         "connections can't be redirected to the proxy ({}): programs that ignore its variables {reached}; see `srt doctor`",
         missing.errno.desc()
     )
+}
+
+/// What comes in from outside, and by which rule.
+fn inbound(
+    listeners: Vec<TcpListener>,
+    rules: &Rules,
+    questions: tokio::sync::mpsc::UnboundedSender<Question>,
+) -> std::io::Result<proxy::Inbound> {
+    let mut served = Vec::with_capacity(listeners.len());
+    for listener in listeners {
+        let at = listener.local_addr()?;
+        let verdict = decide(&rules.policy, &Access::Listen { address: at.ip(), port: at.port() });
+        // Only places that a rule allows are bound.
+        let rule = verdict.decisive.first().map(|id| (rules.texts)(*id));
+        let rule = rule.ok_or_else(|| std::io::Error::from(std::io::ErrorKind::PermissionDenied))?;
+        served.push((tokio::net::TcpListener::from_std(listener)?, rule));
+    }
+    Ok(proxy::Inbound { listeners: served, dial: listen::dial(questions) })
 }
 
 /// The sockets by what they are. They come from our own process inside, before the command was there.

@@ -1,6 +1,7 @@
 //! A proxy under test, what it may reach, and a client that says any bytes.
 
-use super::super::{Doors, Limits, Lookup, Resolve, Rules, serve_with};
+use super::super::upstream::Upstream;
+use super::super::{Doors, InForce, Limits, Lookup, Means, Resolve, Rules, serve};
 use crate::event::{Connection, Event, RuleText, Sink, Violation};
 use crate::ir::{BoundPolicy, Origin, Policy, Rule, Setting, Subject, Unset};
 use crate::sets::address::parse_network;
@@ -36,11 +37,18 @@ pub struct Setup {
     names: BTreeMap<String, Vec<Vec<IpAddr>>>,
     pub limits: Limits,
     own_addresses: Vec<IpAddr>,
+    variables: Vec<(String, String)>,
 }
 
 impl Setup {
     pub fn new() -> Self {
-        Self { rules: Vec::new(), names: BTreeMap::new(), limits: Limits::STANDARD, own_addresses: vec![] }
+        Self {
+            rules: Vec::new(),
+            names: BTreeMap::new(),
+            limits: Limits::STANDARD,
+            own_addresses: vec![],
+            variables: vec![],
+        }
     }
 
     /// A rule about names: `a.test`, `*.test` or `*`.
@@ -91,6 +99,12 @@ impl Setup {
         self
     }
 
+    /// A variable of the environment that the proxy was started in.
+    pub fn variable(mut self, name: &str, value: &str) -> Self {
+        self.variables.push((name.into(), value.into()));
+        self
+    }
+
     pub fn limits(mut self, change: impl FnOnce(&mut Limits)) -> Self {
         change(&mut self.limits);
         self
@@ -127,10 +141,13 @@ impl Setup {
         let questions = datagrams.local_addr().unwrap();
         doors.datagrams.push(datagrams);
         let events = Arc::new(Recorder::default());
-        let rules = self.rules();
+        let in_force = Arc::new(InForce::new(self.rules()));
         let resolver = Arc::new(Names { answers: self.names, asked: Mutex::default() });
-        let serving = serve_with(doors, rules, events.clone(), resolver.clone(), self.limits);
-        Running { at, questions, events, resolver, serving: tokio::spawn(serving) }
+        let variable = |name: &str| self.variables.iter().find(|(n, _)| n == name).map(|(_, value)| value.clone());
+        let upstream = Upstream::from_variables(variable).unwrap();
+        let means = Means { resolver: resolver.clone(), upstream, limits: self.limits };
+        let serving = serve(doors, in_force.clone(), events.clone(), means);
+        Running { at, questions, events, resolver, in_force, serving: tokio::spawn(serving) }
     }
 }
 
@@ -157,6 +174,7 @@ pub struct Running {
     pub questions: SocketAddr,
     events: Arc<Recorder>,
     resolver: Arc<Names>,
+    pub in_force: Arc<InForce>,
     pub serving: JoinHandle<io::Result<()>>,
 }
 

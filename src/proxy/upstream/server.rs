@@ -69,6 +69,16 @@ impl Server {
         Ok(Self { scheme, at, credentials })
     }
 
+    /// Where it stands.
+    pub fn at(&self) -> &Authority {
+        &self.at
+    }
+
+    /// What a request says to it of who asks.
+    pub(in crate::proxy) fn authorization(&self) -> Option<String> {
+        self.credentials.as_ref().map(super::authorization)
+    }
+
     /// Whether it is told names, and looks them up itself.
     pub fn resolves(&self) -> bool {
         self.scheme != Scheme::Socks5

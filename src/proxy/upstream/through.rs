@@ -45,7 +45,7 @@ pub async fn open(stream: &mut TcpStream, server: &Server, authority: &Authority
 }
 
 /// The value of `Proxy-Authorization` (RFC 7617).
-pub(super) fn authorization(credentials: &Credentials) -> String {
+pub fn authorization(credentials: &Credentials) -> String {
     format!("Basic {}", base64(format!("{}:{}", credentials.user, credentials.password).as_bytes()))
 }
 
@@ -56,7 +56,7 @@ async fn http(
 ) -> Result<(), Declined> {
     let mut head = format!("CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n");
     if let Some(credentials) = credentials {
-        head.push_str(&format!("Proxy-Authorization: {}\r\n", authorization(credentials)));
+        head.extend(["Proxy-Authorization: ", &authorization(credentials), "\r\n"]);
     }
     head.push_str("\r\n");
     stream.write_all(head.as_bytes()).await?;

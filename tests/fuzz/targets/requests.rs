@@ -5,7 +5,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use sandbox_runtime::event::{Collector, RuleText};
-use sandbox_runtime::proxy::{Limits, Lookup, Resolve, Rules, serve_with};
+use sandbox_runtime::proxy::{InForce, Limits, Lookup, Means, Resolve, Rules, serve};
 use sandbox_runtime::sets::host::Name;
 use sandbox_runtime::source::Sources;
 use sandbox_runtime::vocabulary::System;
@@ -41,7 +41,9 @@ static SERVED: LazyLock<Served> = LazyLock::new(|| {
     let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).expect("a listener");
     let at = listener.local_addr().expect("its address");
     let limits = Limits { drain: Duration::from_millis(10), ..Limits::STANDARD };
-    runtime.spawn(serve_with(listener, Arc::new(rules()), Arc::new(Collector::default()), Arc::new(Nobody), limits));
+    let in_force = Arc::new(InForce::new(Arc::new(rules())));
+    let means = Means { resolver: Arc::new(Nobody), upstream: None, limits };
+    runtime.spawn(serve(listener, in_force, Arc::new(Collector::default()), means));
     Served { runtime, at }
 });
 
