@@ -143,8 +143,8 @@ impl<S: Sink + ?Sized> Sink for Arc<S> {
     }
 }
 
-/// Locks in spite of a panic elsewhere: what is behind these locks is whole between two calls.
-fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+/// Locks in spite of a panic elsewhere: what is behind the locks of a run is whole between two calls.
+pub(crate) fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 

@@ -12,6 +12,7 @@ use super::refusal::{Failure, Refused};
 use super::side::Side;
 use super::tunnel;
 use super::upstream::Server;
+use crate::event::lock;
 use http_body_util::{BodyExt, Either, Full, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{
@@ -24,7 +25,7 @@ use hyper::{Method, Request, Response, StatusCode, Uri, Version};
 use hyper_util::rt::TokioIo;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -100,7 +101,7 @@ impl Session {
 
     /// The tunnel that the last request asked for.
     pub(super) fn tunnel(&self) -> Option<Tunnel> {
-        self.tunnel.lock().unwrap_or_else(PoisonError::into_inner).take()
+        lock(&self.tunnel).take()
     }
 
     /// Ends when the rules in force no longer allow what is under way.
@@ -110,7 +111,7 @@ impl Session {
             if changes.changed().await.is_err() {
                 std::future::pending::<()>().await;
             }
-            let route = self.route.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let route = lock(&self.route).clone();
             if let Some(Err(refused)) = route.map(|route| self.proxy.gate().holds(&route)) {
                 return refused;
             }
@@ -184,7 +185,7 @@ impl Session {
         let chunked = coding(request.headers())?;
         let client = wants_websocket(request).then(|| hyper::upgrade::on(&mut *request));
         let (dialled, server) = self.upstream(&authority, client.is_some()).await?;
-        *self.route.lock().unwrap_or_else(PoisonError::into_inner) = Some(dialled.route.clone());
+        *lock(&self.route) = Some(dialled.route.clone());
         // The rules may have changed while it was dialled.
         self.proxy.gate().holds(&dialled.route).map_err(Failure::Refused)?;
         self.proxy.report_connection(&dialled.route, None);
@@ -198,7 +199,7 @@ impl Session {
     /// Where a request goes; with it the other proxy, if it is to be asked. A websocket needs a connection to its server.
     async fn upstream(&self, authority: &Authority, websocket: bool) -> Result<(Dialled, Option<&Server>), Failure> {
         if self.origin.as_ref() == Some(authority) {
-            let dialled = self.dialled.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let dialled = lock(&self.dialled).take();
             if let Some(dialled) = dialled.filter(|dialled| is_open(&dialled.stream)) {
                 return Ok((dialled, None));
             }
@@ -221,7 +222,7 @@ impl Session {
             .await
             .map_err(upstream_failed)?;
         {
-            let mut drivers = self.drivers.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut drivers = lock(&self.drivers);
             while drivers.try_join_next().is_some() {}
             drivers.spawn(async move {
                 // How it ended is told to whoever sent the request or reads the answer.
@@ -250,7 +251,7 @@ impl Session {
     }
 
     fn become_tunnel(&self, tunnel: Tunnel) {
-        *self.tunnel.lock().unwrap_or_else(PoisonError::into_inner) = Some(tunnel);
+        *lock(&self.tunnel) = Some(tunnel);
     }
 }
 

@@ -31,8 +31,10 @@ impl Proxy {
     /// A name that was asked for, and does not exist inside.
     pub(super) fn report_name(&self, refused: &Refused) {
         let mut violation = self.gate().violation(refused);
-        // Nobody has asked for a port yet.
+        // Nobody has asked for a port yet; without one, a rule means the usual two.
         violation.port = None;
+        let remedy = violation.remedy.take();
+        violation.remedy = remedy.map(|remedy| remedy.strip_suffix(":443").map_or(remedy.clone(), str::to_owned));
         self.events.report(Event::Violation(violation));
     }
 

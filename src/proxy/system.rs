@@ -5,11 +5,12 @@
 //! remembered from one look-up to the next: the resolver inside the sandbox does that, for as long as an answer holds.
 
 use super::dial::{Lookup, Resolve};
+use crate::event::lock;
 use crate::sets::host::Name;
 use hickory_resolver::TokioResolver;
 use hickory_resolver::config::{LookupIpStrategy, ResolveHosts};
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
@@ -35,7 +36,7 @@ impl System {
 
 /// What the two files say now, or said a moment ago.
 fn current(read: &Read) -> io::Result<Arc<TokioResolver>> {
-    let mut read = read.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut read = lock(read);
     if let Some((at, resolver)) = &*read
         && at.elapsed() < FRESH
     {

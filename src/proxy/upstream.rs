@@ -12,12 +12,13 @@ use through::authorization;
 pub(super) use through::open;
 
 use super::authority::{Authority, Host};
+use crate::event::lock;
 use crate::sets::host::Name;
 use except::Except;
 use std::fmt::Write;
 use std::io;
 use std::net::{SocketAddr, TcpStream};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
@@ -123,14 +124,14 @@ impl Upstream {
 
     /// Whether this machine's name servers are worth asking.
     pub(super) fn may_ask(&self) -> bool {
-        let mut silent = self.silent.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut silent = lock(&self.silent);
         *silent = silent.filter(|until| Instant::now() < *until);
         silent.is_none()
     }
 
     /// They have not answered: they are left alone for as long.
     pub(super) fn leave_alone(&self, time: Duration) {
-        *self.silent.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now() + time);
+        *lock(&self.silent) = Some(Instant::now() + time);
     }
 }
 

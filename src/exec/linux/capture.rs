@@ -5,7 +5,7 @@
 //! many, the proxy that variables name is all there is. Which it is, is found by doing it, and told.
 
 use super::control::Failure;
-use super::network::{self, PROXY, REQUEST_ACK, message};
+use super::network::{self, PROXY, REQUEST_ACK, attribute, message};
 use super::nftables::{self, Redirection};
 use crate::backend::bubblewrap::Ports;
 use nix::errno::Errno;
@@ -115,11 +115,6 @@ fn place(address: IpAddr) -> Result<(), Errno> {
         message(NEW_ROUTE, REQUEST_ACK | CREATE_EXCLUSIVE, &route),
     ];
     network::exchange(SockProtocol::NetlinkRoute, &requests)
-}
-
-fn attribute(kind: u16, content: &[u8]) -> Vec<u8> {
-    let length = u16::try_from(4 + content.len()).unwrap_or(u16::MAX);
-    [&length.to_ne_bytes(), &kind.to_ne_bytes(), content].concat()
 }
 
 fn listen(at: SocketAddr) -> io::Result<OwnedFd> {

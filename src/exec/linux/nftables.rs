@@ -11,6 +11,7 @@
 //!                 all else: UDP, ping                refused at once
 //! ```
 
+use super::network::{self, attribute};
 use std::net::{IpAddr, SocketAddr};
 
 // linux/netfilter/nfnetlink.h
@@ -107,25 +108,7 @@ fn redirect(rules: &mut Vec<(&'static str, Vec<Vec<u8>>)>, proxy: SocketAddr, po
 
 /// `struct nlmsghdr`, `struct nfgenmsg`, attributes.
 fn message(kind: u16, flags: u16, general: [u8; 4], attributes: &[Vec<u8>]) -> Vec<u8> {
-    let body = attributes.concat();
-    let length = u32::try_from(16 + general.len() + body.len()).unwrap_or(u32::MAX);
-    let mut bytes = length.to_ne_bytes().to_vec();
-    bytes.extend(kind.to_ne_bytes());
-    bytes.extend(flags.to_ne_bytes());
-    bytes.extend([0; 8]);
-    bytes.extend(general);
-    bytes.extend(body);
-    bytes
-}
-
-/// `struct nlattr` and its content, padded.
-fn attribute(kind: u16, content: &[u8]) -> Vec<u8> {
-    let length = u16::try_from(4 + content.len()).unwrap_or(u16::MAX);
-    let mut bytes = length.to_ne_bytes().to_vec();
-    bytes.extend(kind.to_ne_bytes());
-    bytes.extend(content);
-    bytes.resize(bytes.len().next_multiple_of(4), 0);
-    bytes
+    network::message(kind, flags, &[&general[..], &attributes.concat()].concat())
 }
 
 fn nested(kind: u16, parts: &[Vec<u8>]) -> Vec<u8> {

@@ -1,10 +1,11 @@
 //! Which address stands for which name: given on asking, from 198.18.0.0/15 (RFC 2544, for tests of networks), and never
 //! taken back while the run lasts.
 
+use crate::event::lock;
 use crate::sets::host::Name;
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// 198.18.0.16: those below are for what stands inside itself.
@@ -112,7 +113,7 @@ impl Names {
 
     /// In spite of a panic elsewhere: what is behind the lock is whole between two calls.
     fn lock(&self) -> MutexGuard<'_, Given> {
-        self.given.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.given)
     }
 }
 

@@ -58,7 +58,7 @@ async fn a_refused_name_is_one_event() {
     assert_eq!(events.len(), 2);
     assert_eq!((events[0].host.as_deref(), events[0].port), (Some("b.test"), None));
     assert_eq!(events[0].because.as_deref(), Some("no"));
-    assert_eq!(events[1].remedy.as_deref(), Some("allow connect c.test:443"));
+    assert_eq!(events[1].remedy.as_deref(), Some("allow connect c.test"));
 }
 
 #[tokio::test]
