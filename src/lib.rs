@@ -14,6 +14,7 @@ pub mod host;
 pub mod ir;
 pub mod lint;
 pub mod proxy;
+pub mod report;
 pub mod resolve;
 pub mod sets;
 pub mod source;

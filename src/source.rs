@@ -37,6 +37,16 @@ pub struct Location {
     pub column: u32,
 }
 
+/// Where a span begins and ends as editors and other programs count: lines from one, columns from one in UTF-16 code
+/// units, the end after the last character.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Extent {
+    pub line: u32,
+    pub column: u32,
+    pub end_line: u32,
+    pub end_column: u32,
+}
+
 /// All texts of one compilation.
 #[derive(Debug, Clone, Default)]
 pub struct Sources {
@@ -61,6 +71,11 @@ impl Source {
     /// The whole text.
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// Whether the text is part of the program, and no file.
+    pub fn is_embedded(&self) -> bool {
+        matches!(self.text, Cow::Borrowed(_))
     }
 
     fn line_of(&self, at: u32) -> usize {
@@ -112,6 +127,26 @@ impl Sources {
         let start = source.line_starts()[line] as usize;
         let column = source.text[start..span.start as usize].chars().count();
         Location { name: source.name.clone(), line: offset(line + 1), column: offset(column + 1) }
+    }
+
+    /// Where a span begins and ends, in UTF-16 code units.
+    pub fn extent(&self, span: Span) -> Extent {
+        let source = self.get(span.source);
+        let place = |at: u32| {
+            let line = source.line_of(at);
+            let start = source.line_starts()[line] as usize;
+            let column = source.text[start..at as usize].encode_utf16().count();
+            (offset(line + 1), offset(column + 1))
+        };
+        let ((line, column), (end_line, end_column)) = (place(span.start), place(span.end));
+        Extent { line, column, end_line, end_column }
+    }
+
+    /// A copy of a text of another compilation.
+    pub fn adopt(&mut self, source: &Source) -> SourceId {
+        let id = SourceId(offset(self.all.len()));
+        self.all.push(source.clone());
+        id
     }
 
     /// The line a span starts on, without its ending.

@@ -153,6 +153,7 @@ Examples:
   srt check --host agent.policy                  with this machine's files
   srt check --within team.policy agent.policy    that it permits no more
   srt check --deny warnings --format json agent.policy
+  srt check --format sarif policies/*.policy > srt.sarif
 
 Without --host a policy is checked on an example machine, so that the answer is
 the same everywhere. `srt explain CODE` says more about a finding.
@@ -164,9 +165,9 @@ pub struct Check {
     /// Policy files, each checked by itself
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// For people, on standard error, or for programs, on standard output
-    #[arg(long, value_enum, default_value_t = Format::Human)]
-    pub format: Format,
+    /// For people, on standard error, or for programs, on standard output: SARIF, GitHub's annotations, JUnit, our own JSON
+    #[arg(long, value_enum, default_value_t = CheckFormat::Human)]
+    pub format: CheckFormat,
     /// Check against this machine: its variables, links and files
     #[arg(long)]
     pub host: bool,
@@ -232,6 +233,15 @@ pub enum TargetName {
     Macos,
     Windows,
     All,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CheckFormat {
+    Human,
+    Json,
+    Sarif,
+    Github,
+    Junit,
 }
 
 /// A word for [`Emit`]; the library has them all.

@@ -1,6 +1,6 @@
 //! `srt check`: everything that can be said about policy files without running anything.
 
-use super::arguments::{Check, Format};
+use super::arguments::{Check, CheckFormat};
 use super::nominal::Nominal;
 use super::{flags, load, output, status};
 use sandbox_runtime::backend::bubblewrap::{NOT_GRANTED, Needs};
@@ -9,6 +9,7 @@ use sandbox_runtime::compile::{compile, elsewhere, placements};
 use sandbox_runtime::diagnostic::{Diagnostic, Level, any_error};
 use sandbox_runtime::ir::Policy;
 use sandbox_runtime::lint::UNDECIDED;
+use sandbox_runtime::report::{Checked, github, junit, sarif};
 use sandbox_runtime::source::{Sources, Span};
 use sandbox_runtime::vocabulary::System;
 use std::path::Path;
@@ -18,29 +19,34 @@ pub fn check(check: &Check) -> u8 {
         output::complain(message);
         return status::USAGE;
     }
+    let root = match std::env::current_dir() {
+        Ok(root) => root.display().to_string(),
+        Err(error) => {
+            output::complain(format_args!("cannot tell where this is: {error}"));
+            return status::USAGE;
+        }
+    };
     let mut outcome = Outcome::Fine;
     let mut all = Vec::new();
     let mut counts = [0_usize; 3];
-    let mut read = 0;
     for path in &check.files {
-        match file(check, path) {
+        let said = file(check, path).map(|(diagnostics, sources)| {
+            let mut diagnostics = check.levels.apply(diagnostics);
+            if check.files.len() > 1 {
+                // A definition given for several files need not be used by each.
+                diagnostics.retain(|said| !said.labels.is_empty());
+            }
+            (diagnostics, sources)
+        });
+        let said = said.map_err(|message| output::without_numbers(&message));
+        match &said {
             Ok((diagnostics, sources)) => {
-                read += 1;
-                let mut diagnostics = check.levels.apply(diagnostics);
-                if check.files.len() > 1 {
-                    // A definition given for several files need not be used by each.
-                    diagnostics.retain(|said| !said.labels.is_empty());
-                }
-                for diagnostic in &diagnostics {
+                for diagnostic in diagnostics {
                     counts[diagnostic.level as usize] += 1;
                 }
-                outcome = outcome.max(Outcome::of(&diagnostics));
-                match check.format {
-                    Format::Human => output::print_diagnostics(&diagnostics, &sources, Level::Note),
-                    Format::Json => all.push(serde_json::json!({
-                        "file": path.display().to_string(),
-                        "diagnostics": output::json(&diagnostics, &sources),
-                    })),
+                outcome = outcome.max(Outcome::of(diagnostics));
+                if check.format == CheckFormat::Human {
+                    output::print_diagnostics(diagnostics, sources, Level::Note);
                 }
             }
             Err(message) => {
@@ -48,13 +54,24 @@ pub fn check(check: &Check) -> u8 {
                 outcome = Outcome::Unread;
             }
         }
+        all.push(Checked { file: path.display().to_string(), said });
     }
+    let read = all.iter().filter(|file| file.said.is_ok()).count();
     match check.format {
-        Format::Json => output::print_json(&serde_json::json!(all)),
-        Format::Human if read == 0 => {}
-        Format::Human => summarise(read, counts),
+        CheckFormat::Json => output::print_json(&json(&all)),
+        CheckFormat::Sarif => output::print(&format!("{:#}\n", sarif(&all, &root))),
+        CheckFormat::Junit => output::print(&junit::junit(&all, &root)),
+        CheckFormat::Github => output::print(&github(&all, &root)),
+        CheckFormat::Human if read == 0 => {}
+        CheckFormat::Human => summarise(read, counts),
     }
     outcome.status()
+}
+
+fn json(all: &[Checked]) -> serde_json::Value {
+    let read = all.iter().filter_map(|file| Some((&file.file, file.said.as_ref().ok()?)));
+    read.map(|(file, (said, sources))| serde_json::json!({ "file": file, "diagnostics": output::json(said, sources) }))
+        .collect()
 }
 
 /// How a check ended; what comes later weighs more.
@@ -167,7 +184,7 @@ fn file(check: &Check, path: &Path) -> Result<(Vec<Diagnostic>, Sources), String
 fn moved(span: Span, from: &Sources, to: &mut Sources) -> Span {
     let source = from.get(span.source);
     let known = to.named(source.name());
-    Span { source: known.unwrap_or_else(|| to.add(source.name(), source.text())), ..span }
+    Span { source: known.unwrap_or_else(|| to.adopt(source)), ..span }
 }
 
 fn resolved(check: &Check, path: &Path, system: System) -> Result<load::Loaded<Policy>, String> {

@@ -53,7 +53,7 @@ pub fn complain(message: impl std::fmt::Display) {
 }
 
 /// The text without the ` (os error 2)` that errors of the system carry: the words before it say the same.
-fn without_numbers(message: &str) -> String {
+pub fn without_numbers(message: &str) -> String {
     let mut parts = message.split(" (os error ");
     let mut text = parts.next().unwrap_or_default().to_owned();
     for part in parts {

@@ -13,6 +13,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("source", &[]),
     ("vocabulary", &[]),
     ("diagnostic", &["source"]),
+    ("report", &["source", "diagnostic"]),
     ("syntax", &["source", "diagnostic", "vocabulary"]),
     ("sets", &["vocabulary"]),
     ("ir", &["source", "sets", "vocabulary"]),

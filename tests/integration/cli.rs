@@ -125,6 +125,14 @@ fn check_says_what_is_wrong() {
 }
 
 #[test]
+fn check_speaks_the_forms_of_others() {
+    let scene = scene();
+    let check =
+        |format: &'static str| ["check", "--format", format, "../wrong.policy", "../small.policy", "../none.policy"];
+    snapshot("check-formats", &scene, &[&check("sarif"), &check("github"), &check("junit")]);
+}
+
+#[test]
 fn explain_names_the_lines() {
     let scene = scene();
     let explain = |verb: &'static str, target: &'static str| -> Vec<&'static str> {

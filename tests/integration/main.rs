@@ -7,6 +7,7 @@ mod architecture;
 mod book;
 mod cli;
 mod compile;
+mod console;
 mod diff;
 mod documents;
 mod faults_table;
