@@ -14,6 +14,10 @@ MDBOOK_VERSION := 0.5.4
 HOST := $(shell PATH="$(HOME)/.cargo/bin:$$PATH" rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 STATIC := RUSTFLAGS="-C target-feature=+crt-static"
 
+# What `srt --version` says; a build that is told nothing says the version alone.
+COMMIT := $(shell git rev-parse --short=12 HEAD 2>/dev/null)
+VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)$(if $(COMMIT), ($(COMMIT)))
+
 .PHONY: help
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -56,7 +60,11 @@ bench: ## start-up, masks, large workspaces, memory, beside bwrap and the npm pe
 .PHONY: install
 install: ## build and install `srt` into ~/.cargo/bin, or PREFIX/bin
 	@.ci/setup install
-	$(STATIC) $(CARGO) install --locked --path . --target $(HOST) $(if $(PREFIX),--no-track --force --root "$(PREFIX)")
+	SRT_VERSION="$(VERSION)" $(STATIC) $(CARGO) install --locked --path . --target $(HOST) $(if $(PREFIX),--no-track --force --root "$(PREFIX)")
+
+.PHONY: man
+man: ## the manual pages, in target/man
+	$(CARGO) run --locked --quiet -- man target/man
 
 .PHONY: book
 book: ## the book, as HTML, in target/book

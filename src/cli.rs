@@ -13,12 +13,17 @@ mod connect;
 mod diff;
 mod doctor;
 mod explain;
+mod export;
 mod files;
 mod flags;
 mod fmt;
+mod import;
+mod init;
 mod levels;
 mod live;
 mod load;
+mod man;
+mod mcp;
 mod nominal;
 mod output;
 mod peer;
@@ -26,6 +31,8 @@ mod print_policy;
 mod revision;
 mod rule;
 mod run;
+mod settings;
+mod test;
 
 use arguments::{Arguments, Verb};
 use clap::Parser;
@@ -47,13 +54,19 @@ pub mod status {
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let code = match arguments.verb {
-        None => run::run(&arguments.run),
-        Some(Verb::Run(run)) => run::run(&run),
+        None => run::run(arguments.run),
+        Some(Verb::Run(run)) => run::run(run),
         Some(Verb::Check(check)) => check::check(&check),
         Some(Verb::Compile(compile)) => compile::compile(&compile),
         Some(Verb::Explain(explain)) => explain::explain(&explain),
         Some(Verb::Diff(diff)) => diff::diff(&diff),
         Some(Verb::Fmt(fmt)) => fmt::fmt(&fmt),
+        Some(Verb::Test(test)) => test::test(&test),
+        Some(Verb::Init(init)) => init::init(&init),
+        Some(Verb::Import(import)) => import::import(&import),
+        Some(Verb::Export(export)) => export::export(&export),
+        Some(Verb::Mcp(mcp)) => mcp::mcp(&mcp),
+        Some(Verb::Man(man)) => man::man(&man),
         Some(Verb::Doctor(doctor)) => doctor::doctor(&doctor),
         Some(Verb::Connect(connect)) => connect::connect(&connect),
         Some(Verb::Completions(completions)) => completions::completions(&completions),

@@ -6,6 +6,7 @@
 pub mod analysis;
 pub mod backend;
 pub mod bind;
+pub mod compat;
 pub mod compile;
 pub mod diagnostic;
 pub mod event;
@@ -18,6 +19,7 @@ pub mod report;
 pub mod resolve;
 pub mod sets;
 pub mod source;
+pub mod suite;
 pub mod syntax;
 pub mod verify;
 pub mod vocabulary;

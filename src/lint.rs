@@ -40,7 +40,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 pub use placement::assumed_place;
-pub use suppression::{suppress, unused};
+pub use suppression::{UNUSED_SUPPRESSION, suppress, unused};
 pub use undecided::UNDECIDED;
 
 /// Every code raised here.

@@ -3,17 +3,27 @@
 // Help texts have brackets that are no links.
 #![allow(rustdoc::broken_intra_doc_links)]
 
+mod beside;
+
+pub use beside::{Export, Import, Init, Kind, Man, Mcp, McpVerb, Test, TestFormat};
+
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use sandbox_runtime::compile::artefact::Emit;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+/// The version, with the commit where the build was told it: `make install` does.
+pub const VERSION: &str = match option_env!("SRT_VERSION") {
+    Some(version) => version,
+    None => env!("CARGO_PKG_VERSION"),
+};
+
 /// Runs a command in a sandbox that one policy file describes, and proves things about such files.
 #[derive(Debug, Parser)]
 #[command(
     name = "srt",
-    version,
+    version = VERSION,
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
     arg_required_else_help = true,
@@ -63,6 +73,19 @@ pub enum Verb {
     Diff(Diff),
     /// Put policy files into their one layout
     Fmt(Fmt),
+    /// Try what policies decide, access by access, as suites say that they should
+    Test(Test),
+    /// Write a policy to start from, by what lies here
+    Init(Init),
+    /// Make a policy of another tool's settings
+    Import(Import),
+    /// Write a policy as another tool's settings
+    Export(Export),
+    /// Let the servers of an MCP client start under srt
+    Mcp(Mcp),
+    /// Write manual pages
+    #[command(hide = true)]
+    Man(Man),
     /// Try what this machine offers for sandboxing, and say how to mend what is missing
     Doctor(Doctor),
     /// Inside a sandbox: join standard input and output to a connection, for ssh
@@ -77,6 +100,9 @@ pub struct PolicyChoice {
     /// A policy file, or a compiled one (.srtc); several are a union, so each one can only permit more (their denies hold for all)
     #[arg(long = "policy", short = 'p', value_name = "FILE")]
     pub policies: Vec<PathBuf>,
+    /// A settings file of the npm package @anthropic-ai/sandbox-runtime, instead of a policy
+    #[arg(long, short, value_name = "FILE", conflicts_with = "policies")]
+    pub settings: Option<PathBuf>,
     /// Give a variable of the policy its value
     #[arg(long = "define", value_name = "NAME=VALUE", value_parser = define)]
     pub defines: Vec<(String, String)>,
@@ -94,11 +120,14 @@ pub struct PolicyChoice {
     pub network_allowlist: Vec<String>,
 }
 
+// Each is a switch of its own on the command line.
+#[allow(clippy::struct_excessive_bools)]
 #[derive(Debug, Args)]
 #[command(override_usage = "srt run [OPTIONS] -- COMMAND [ARG]...")]
 #[command(after_help = "\
-Without --policy: $XDG_CONFIG_HOME/srt/default.policy, else the built-in
-std/default (write the workspace and $TMP, read no secrets, reach no network).
+Without --policy: $XDG_CONFIG_HOME/srt/default.policy, else the settings in
+~/.srt-settings.json, else the built-in std/default (write the workspace and
+$TMP, read no secrets, reach no network).
 Nothing in the workspace is ever loaded as a policy by itself.
 
 With --allow-read and no --policy, reading is closed but for the PATHs and what
@@ -141,6 +170,12 @@ pub struct Run {
     /// Write every refusal to FILE as JSON lines
     #[arg(long, value_name = "FILE")]
     pub events: Option<PathBuf>,
+    /// Say what is found about the policy, down to the notes, before the command is started
+    #[arg(long, short)]
+    pub debug: bool,
+    /// Run this line by a shell, as `sh -c` does
+    #[arg(short = 'c', value_name = "STRING", allow_hyphen_values = true, conflicts_with = "command")]
+    pub line: Option<OsString>,
     /// The command and its arguments
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,

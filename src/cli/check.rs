@@ -10,9 +10,8 @@ use sandbox_runtime::diagnostic::{Diagnostic, Level, any_error};
 use sandbox_runtime::ir::Policy;
 use sandbox_runtime::lint::UNDECIDED;
 use sandbox_runtime::report::{Checked, github, junit, sarif};
-use sandbox_runtime::source::{Sources, Span};
+use sandbox_runtime::source::{SourceId, Sources, Span};
 use sandbox_runtime::vocabulary::System;
-use std::path::Path;
 
 pub fn check(check: &Check) -> u8 {
     if let Err(message) = check.levels.validate() {
@@ -30,7 +29,7 @@ pub fn check(check: &Check) -> u8 {
     let mut all = Vec::new();
     let mut counts = [0_usize; 3];
     for path in &check.files {
-        let said = file(check, path).map(|(diagnostics, sources)| {
+        let said = said(check, &|sources| load::add(path, sources)).map(|(diagnostics, sources)| {
             let mut diagnostics = check.levels.apply(diagnostics);
             if check.files.len() > 1 {
                 // A definition given for several files need not be used by each.
@@ -120,12 +119,18 @@ fn summarise(files: usize, [notes, warnings, errors]: [usize; 3]) {
     }
 }
 
-/// Everything said about one file: about its names for each system, about its meaning for this one.
-fn file(check: &Check, path: &Path) -> Result<(Vec<Diagnostic>, Sources), String> {
+/// Adds the text that is looked at.
+pub type Add<'a> = &'a dyn Fn(&mut Sources) -> Result<SourceId, String>;
+
+/// Everything said about one text: about its names for each system, about its meaning for this one.
+///
+/// # Errors
+/// A sentence for the command line.
+pub fn said(check: &Check, add: Add<'_>) -> Result<(Vec<Diagnostic>, Sources), String> {
     let here = load::this_system();
     let mut others = Vec::new();
     for system in System::ALL.iter().filter(|system| **system != here) {
-        let loaded = resolved(check, path, *system)?;
+        let loaded = resolved(check, add, *system)?;
         // Said once: what is wrong everywhere comes with the same words for each system.
         if any_error(&loaded.diagnostics) {
             return Ok((loaded.diagnostics, loaded.sources));
@@ -133,7 +138,7 @@ fn file(check: &Check, path: &Path) -> Result<(Vec<Diagnostic>, Sources), String
         // Its lists are the same for each system, and are read once as long as one is there.
         others.extend(loaded.policy.map(|policy| (*system, elsewhere(&policy), loaded.sources, policy)));
     }
-    let loaded = resolved(check, path, here)?;
+    let loaded = resolved(check, add, here)?;
     let mut accepted = Vec::new();
     let mut placed = Vec::new();
     let bound = if check.host {
@@ -187,9 +192,9 @@ fn moved(span: Span, from: &Sources, to: &mut Sources) -> Span {
     Span { source: known.unwrap_or_else(|| to.adopt(source)), ..span }
 }
 
-fn resolved(check: &Check, path: &Path, system: System) -> Result<load::Loaded<Policy>, String> {
+fn resolved(check: &Check, add: Add<'_>, system: System) -> Result<load::Loaded<Policy>, String> {
     let mut sources = Sources::default();
-    let mut given = vec![load::add(path, &mut sources)?];
+    let mut given = vec![add(&mut sources)?];
     let ceilings = flags::ceilings(&check.within, check.host)?;
     given.extend(ceilings.into_iter().map(|ceiling| sources.add(ceiling.name, ceiling.text)));
     Ok(load::resolved(&given, sources, &check.defines, system))

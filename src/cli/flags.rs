@@ -31,7 +31,7 @@ pub fn any(choice: &PolicyChoice) -> bool {
 
 /// Whether the flags alone make the policy: reads closed but for what programs need.
 pub fn closed(choice: &PolicyChoice) -> bool {
-    choice.policies.is_empty() && !choice.allow_read.is_empty()
+    choice.policies.is_empty() && choice.settings.is_none() && !choice.allow_read.is_empty()
 }
 
 /// The flags as policy texts. Paths are taken from `directory`, as a shell's are.

@@ -2,7 +2,7 @@
 
 use super::arguments::PolicyChoice;
 use super::flags::FlagText;
-use super::{files, flags};
+use super::{files, flags, settings};
 use sandbox_runtime::bind::bind;
 use sandbox_runtime::compile::archive;
 use sandbox_runtime::diagnostic::{Diagnostic, any_error};
@@ -218,8 +218,12 @@ fn given(choice: &PolicyChoice, directory: &Path, sources: &mut Sources) -> Resu
     for path in &choice.policies {
         given.push(add(path, sources)?);
     }
+    if let Some(path) = &choice.settings {
+        let texts = settings::texts(path, directory)?;
+        given.extend(texts.into_iter().map(|text| sources.add(text.name, text.text)));
+    }
     if given.is_empty() && !flags::closed(choice) {
-        given.push(default_policy(sources)?);
+        given.extend(default_policy(directory, sources)?);
     }
     if flags::any(choice) {
         given.extend(flags::texts(choice, directory)?.into_iter().map(|flag| sources.add(flag.name, flag.text)));
@@ -227,17 +231,23 @@ fn given(choice: &PolicyChoice, directory: &Path, sources: &mut Sources) -> Resu
     Ok(given)
 }
 
-/// The user's own default, else the embedded one.
-fn default_policy(sources: &mut Sources) -> Result<SourceId, String> {
-    if let Some(path) = user_default() {
-        match files::is_there(&path) {
-            Ok(true) => return add(&path, sources),
-            Ok(false) => {}
-            // Not knowing is not the same as absence: the user's policy may be stricter than ours.
-            Err(error) => return Err(format!("cannot look for `{}`: {error}", path.display())),
-        }
+/// The user's own default, else the settings that the npm package would use, else the embedded one.
+fn default_policy(directory: &Path, sources: &mut Sources) -> Result<Vec<SourceId>, String> {
+    // Not knowing is not the same as absence: the user's policy may be stricter than ours.
+    let there =
+        |path: &Path| files::is_there(path).map_err(|error| format!("cannot look for `{}`: {error}", path.display()));
+    if let Some(path) = user_default()
+        && there(&path)?
+    {
+        return Ok(vec![add(&path, sources)?]);
     }
-    Ok(sources.add("std/default", std_default()))
+    if let Some(path) = settings::of_home()
+        && there(&path)?
+    {
+        let texts = settings::texts(&path, directory)?;
+        return Ok(texts.into_iter().map(|text| sources.add(text.name, text.text)).collect());
+    }
+    Ok(vec![sources.add("std/default", std_default())])
 }
 
 /// `$XDG_CONFIG_HOME/srt/default.policy` (XDG base directory specification: unset, empty or relative means `~/.config`).

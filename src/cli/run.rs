@@ -22,7 +22,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// `srt run`, and `srt COMMAND ARG…`
-pub fn run(run: &Run) -> u8 {
+pub fn run(mut run: Run) -> u8 {
+    if let Some(line) = run.line.take() {
+        run.command = vec![shell().into(), "-c".into(), line];
+    }
+    let run = &run;
     if run.command.is_empty() && !run.print_policy {
         output::complain("no command to run; write it after `--`, as in `srt run --policy agent.policy -- my-agent`");
         return status::USAGE;
@@ -53,6 +57,13 @@ pub fn run(run: &Run) -> u8 {
             refuse()
         }
     }
+}
+
+/// Who reads a line: the npm package's settings are written for bash.
+fn shell() -> &'static str {
+    let there =
+        |name: &str| ["/bin", "/usr/bin", "/usr/local/bin"].iter().any(|place| Path::new(place).join(name).exists());
+    if there("bash") { "bash" } else { "sh" }
 }
 
 /// Why nothing was run.
@@ -101,7 +112,7 @@ fn attempt_once(
     events: &Events,
     channel: Option<&Arc<Channel>>,
 ) -> Result<Outcome, Refused> {
-    let bind = if run.print_policy { bind } else { bind_grants };
+    let bind = if run.print_policy || run.debug { bind } else { bind_grants };
     let loaded = load::bound_within(&run.choice, flags::ceilings(&run.within, true)?, bind)?;
     let sources = loaded.sources;
     let Some(policy) = loaded.policy.filter(|_| !any_error(&loaded.diagnostics)) else {
@@ -111,12 +122,15 @@ fn attempt_once(
     // Only a root that is closed by default shows who the caller is, and to look that up takes a while.
     let closed = policy.default_read.value != Effect::Allow;
     let user = if closed { linux::caller() } else { User::default() };
-    let needs = Needs { nest: run.nest, errors_alone: true, user };
+    let needs = Needs { nest: run.nest, errors_alone: !run.debug, user };
     let compiled = compile(&policy, &needs);
     let Some(mut plan) = compiled.plan else {
         output::print_diagnostics(&compiled.diagnostics, &sources, Level::Error);
         return Err(Refused::Said);
     };
+    if run.debug {
+        output::print_diagnostics(&compiled.diagnostics, &sources, Level::Note);
+    }
     if run.print_policy {
         print_policy::print(&policy, &sources);
         return Ok(Ok(None));
@@ -200,7 +214,22 @@ fn end(run: &Run, outcome: Outcome, events: &Events) -> Result<u8, Refused> {
 
 /// A hint where a command that is not there is a verb's misspelling.
 fn verb(command: &[OsString], status: u8) -> String {
-    const VERBS: [&str; 9] = ["run", "check", "compile", "explain", "diff", "fmt", "doctor", "connect", "completions"];
+    const VERBS: [&str; 14] = [
+        "run",
+        "check",
+        "compile",
+        "explain",
+        "diff",
+        "fmt",
+        "test",
+        "init",
+        "import",
+        "export",
+        "mcp",
+        "doctor",
+        "connect",
+        "completions",
+    ];
     let word = command.first().and_then(|word| word.to_str()).filter(|_| status == 127);
     let near = word.and_then(|word| nearest(word, VERBS));
     near.map(|near| format!("; did you mean `srt {near}`?")).unwrap_or_default()

@@ -6,13 +6,28 @@
 //! for any number of lines, and `? N` the status. In a `yaml` block the commands of `run:` and of list items that begin with
 //! `srt` are run, and must end well.
 
-use super::documents::{blocks, root};
+use super::documents::root;
 use crate::support::{Scene, output, srt};
 use std::fs;
 use std::process::{Command, Stdio};
 
 /// The chapters, and the least number of commands that each shows.
-const CHAPTERS: &[(&str, usize)] = &[("ci.md", 5)];
+const CHAPTERS: &[(&str, usize)] = &[("ci.md", 6), ("other-tools.md", 8), ("testing.md", 2)];
+
+/// The fenced blocks of a chapter: the words after the fence, the body as it stands, and its line.
+fn blocks(markdown: &str) -> Vec<(String, String, usize)> {
+    let mut blocks: Vec<(String, String, usize)> = Vec::new();
+    let mut inside = false;
+    for (number, line) in markdown.lines().enumerate() {
+        match (inside, line.strip_prefix("```"), blocks.last_mut()) {
+            (false, Some(words), _) => blocks.push((words.trim().to_owned(), String::new(), number + 1)),
+            (true, None, Some((_, body, _))) => body.push_str(&format!("{line}\n")),
+            _ => {}
+        }
+        inside ^= line.starts_with("```");
+    }
+    blocks
+}
 
 /// A home with the files of a chapter, and a project.
 fn home(chapter: &[(String, String, usize)]) -> Scene {

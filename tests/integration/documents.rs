@@ -94,7 +94,7 @@ pub fn files(folder: &str, extension: &str) -> Vec<PathBuf> {
 }
 
 /// The fenced blocks of a Markdown text: the words after the fence, the body, and its line.
-pub fn blocks(markdown: &str) -> Vec<(String, String, usize)> {
+fn blocks(markdown: &str) -> Vec<(String, String, usize)> {
     let mut blocks = Vec::new();
     let mut open: Option<(String, String, usize)> = None;
     for (number, line) in markdown.lines().enumerate() {

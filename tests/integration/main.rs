@@ -2,10 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, clippy::format_push_string)]
 
+mod adopt;
 mod analysis;
 mod architecture;
 mod book;
 mod cli;
+mod compat;
 mod compile;
 mod console;
 mod diff;
@@ -14,6 +16,7 @@ mod faults_table;
 mod mutants;
 mod seatbelt;
 mod semantics;
+mod suites;
 #[path = "../support.rs"]
 mod support;
 mod wfp;

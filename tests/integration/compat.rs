@@ -1,0 +1,57 @@
+//! Other tools' files: what each key comes to, and that what is imported decides as the other tool's documents say.
+
+mod keys;
+mod precedence;
+
+use sandbox_runtime::compat::{Gravity, Places, Translation, settings};
+use sandbox_runtime::diagnostic::any_error;
+use sandbox_runtime::ir::Policy;
+use sandbox_runtime::resolve::{Files, Options, Text, resolve};
+use sandbox_runtime::source::Sources;
+use sandbox_runtime::vocabulary::System;
+use std::collections::BTreeMap;
+use std::io;
+
+struct NoFiles;
+
+impl Files for NoFiles {
+    fn read(&self, _: &str) -> io::Result<Text> {
+        Err(io::ErrorKind::NotFound.into())
+    }
+}
+
+/// The policy that texts given together are, on one system.
+#[track_caller]
+fn policy(texts: Vec<(String, String)>, system: System) -> Policy {
+    let mut sources = Sources::default();
+    let given: Vec<_> = texts.into_iter().map(|(name, text)| sources.add(name, text)).collect();
+    let options = Options { system, defines: BTreeMap::new() };
+    let (policy, said) = resolve(&given, &mut sources, &NoFiles, &options);
+    let shown: Vec<_> = said.iter().map(|said| format!("{}: {}", said.code.name, said.message)).collect();
+    assert!(!any_error(&said), "{shown:#?}");
+    policy.unwrap()
+}
+
+const PLACES: Places<'static> = Places { workspace: Some("/srv/work"), home: Some("/home/me") };
+
+fn translated(text: &str) -> Translation {
+    settings::translate(text, PLACES, None)
+}
+
+/// What a translation says beside its base: statements, then sentences with what becomes of them.
+fn shown(translation: &Translation) -> String {
+    let mut text = String::new();
+    for statement in &translation.statements {
+        let place = &statement.place;
+        text.push_str(&format!("{}:{} {}\n", place.line, place.column, place.key));
+        for line in statement.lines.iter().filter(|line| !line.starts_with("# lint")) {
+            text.push_str(&format!("    {line}\n"));
+        }
+    }
+    for said in &translation.said {
+        let word = if said.gravity == Gravity::Refused { "refused" } else { "lost" };
+        let place = &said.place;
+        text.push_str(&format!("{}:{} {}\n    {word}: {}\n", place.line, place.column, place.key, said.message));
+    }
+    text
+}

@@ -1,0 +1,212 @@
+//! Every key of the settings' schema is honoured, or refused with what to write instead; none is passed over.
+
+use super::{policy, shown, translated};
+use sandbox_runtime::compat::{Places, claude, codex, settings};
+use sandbox_runtime::vocabulary::System;
+use std::path::Path;
+
+/// A fragment of settings for each key, by the key's path in the schema. Keys of lists' entries stand below the list's.
+const KEYS: &[(&str, &str)] = &[
+    (
+        "network.allowedDomains",
+        r#"{"network":{"allowedDomains":["github.com","*.npmjs.org:443","10.0.0.7:5432","[::1]:8080","localhost:3000"]}}"#,
+    ),
+    (
+        "network.allowedDomains",
+        r#"{"network":{"allowedDomains":["*","*.com","localhost","https://example.com/x","::1","a.b:0","intranet","a b.c"]}}"#,
+    ),
+    ("network.deniedDomains", r#"{"network":{"deniedDomains":["evil.example","*","*:22","10.0.0.7"]}}"#),
+    (
+        "network.deniedDomainReasons",
+        r#"{"network":{"deniedDomains":["evil.example"],"deniedDomainReasons":{"evil.example":"it is \"bad\"","evil.exampel":"x"}}}"#,
+    ),
+    ("network.strictAllowlist", r#"{"network":{"strictAllowlist":true}}"#),
+    (
+        "network.deniedResolvedAddresses",
+        r#"{"network":{"deniedResolvedAddresses":["10.1.2.3/8","fc00::1/7","192.0.2.1","10.0.0.0/33","x"]}}"#,
+    ),
+    ("network.allowUnixSockets", r#"{"network":{"allowUnixSockets":["/run/a.sock","~/b.sock"]}}"#),
+    ("network.allowAllUnixSockets", r#"{"network":{"allowAllUnixSockets":true}}"#),
+    ("network.allowLocalBinding", r#"{"network":{"allowLocalBinding":true}}"#),
+    ("network.allowMachLookup", r#"{"network":{"allowMachLookup":["com.example.one","com.example.*","*"]}}"#),
+    ("network.httpProxyPort", r#"{"network":{"httpProxyPort":3128}}"#),
+    ("network.socksProxyPort", r#"{"network":{"socksProxyPort":1080}}"#),
+    ("network.mitmProxy", r#"{"network":{"mitmProxy":{"socketPath":"/run/m.sock","domains":["a.example"]}}}"#),
+    ("network.filterRequest", r#"{"network":{"filterRequest":"x"}}"#),
+    ("network.tlsTerminate", r#"{"network":{"tlsTerminate":{}}}"#),
+    ("network.parentProxy", r#"{"network":{"parentProxy":{"http":"http://proxy:3128"}}}"#),
+    ("filesystem.disabled", r#"{"filesystem":{"disabled":true}}"#),
+    ("filesystem.denyRead", r#"{"filesystem":{"denyRead":["~/.ssh","/a/*/b","**/.env","/data/**","c/","/d*/"]}}"#),
+    (
+        "filesystem.denyRead",
+        r#"{"filesystem":{"denyRead":["","~other/x","a**","[!a]","[a","/a/[x-z]?","with space","$HOME","{a,b}"]}}"#,
+    ),
+    (
+        "filesystem.allowRead",
+        r#"{"filesystem":{"denyRead":["/home","/x/**","/same"],"allowRead":[".","/x/y","/same/"]}}"#,
+    ),
+    ("filesystem.allowWrite", r#"{"filesystem":{"allowWrite":[".","src/","/tmp","/","../other"]}}"#),
+    ("filesystem.allowWrite", r#"{"filesystem":{"allowWrite":[".vscode","~/.bashrc",".git/hooks/x"]}}"#),
+    ("filesystem.denyWrite", r#"{"filesystem":{"allowWrite":["."],"denyWrite":[".env","secrets/**","*.lock"]}}"#),
+    ("filesystem.allowGitConfig", r#"{"filesystem":{"allowWrite":["."],"allowGitConfig":true}}"#),
+    (
+        "credentials.files",
+        r#"{"credentials":{"files":[{"path":"~/.netrc","mode":"deny","injectHosts":["a.example"]},{"path":"t","mode":"mask"},{"path":"u"}]}}"#,
+    ),
+    (
+        "credentials.envVars",
+        r#"{"credentials":{"envVars":[{"name":"TOKEN","mode":"deny"},{"name":"KEY","mode":"mask","extract":"(x)"},{"name":"1X","mode":"deny"},{"name":"A","mode":"dney"}]}}"#,
+    ),
+    ("credentials.allowPlaintextInject", r#"{"credentials":{"allowPlaintextInject":true}}"#),
+    ("credentials.awsPairs", r#"{"credentials":{"awsPairs":[]}}"#),
+    ("credentials.sigv4", r#"{"credentials":{"sigv4":{}}}"#),
+    ("ignoreViolations", r#"{"ignoreViolations":{"*":["/usr/bin"]}}"#),
+    ("enableWeakerNestedSandbox", r#"{"enableWeakerNestedSandbox":true}"#),
+    ("enableWeakerNetworkIsolation", r#"{"enableWeakerNetworkIsolation":true}"#),
+    ("allowAppleEvents", r#"{"allowAppleEvents":true}"#),
+    ("ripgrep", r#"{"ripgrep":{"command":"rg"}}"#),
+    ("mandatoryDenySearchDepth", r#"{"mandatoryDenySearchDepth":5}"#),
+    ("allowPty", r#"{"allowPty":false}"#),
+    ("seccomp", r#"{"seccomp":{"applyPath":"/x"}}"#),
+    ("bwrapPath", r#"{"bwrapPath":"/usr/bin/bwrap"}"#),
+    ("socatPath", r#"{"socatPath":"/usr/bin/socat"}"#),
+    ("javaAgentJarPath", r#"{"javaAgentJarPath":"/x.jar"}"#),
+    ("windows", r#"{"windows":{"sandboxUser":"x"}}"#),
+    ("git.safeDirectories", r#"{"git":{"safeDirectories":["/srv/repo","/srv/a \"b\""]}}"#),
+];
+
+/// What a file may be that is not as its schema has it.
+const WRONG: &[&str] = &[
+    "",
+    "  // nothing\n",
+    "[]",
+    "{\"network\": {\"allowedDomains\": \"x.example\"}}",
+    "{\"network\": {\"alowedDomains\": []}}",
+    "{\"netwrok\": {}}",
+    "{\"network\": {}, \"network\": {}}",
+    "{\"network\": {\"allowedDomains\": [1]}}",
+    "{\"filesystem\": {\"allowWrite\": [\".\"],}}",
+    "{\"filesystem\": {\"allowWrite\": [\".\"]",
+    "{'filesystem': {}}",
+    "{\"allowPty\": \"yes\"}",
+];
+
+#[track_caller]
+fn snapshot(name: &str, text: &str) {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path(Path::new(env!("CARGO_MANIFEST_DIR")).join("snapshots/compat"));
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| insta::assert_snapshot!(name, text));
+}
+
+#[test]
+fn every_key_is_honoured_or_refused() {
+    let mut text = String::new();
+    for (key, json) in KEYS {
+        let found = translated(json);
+        let said = shown(&found);
+        // The one key that has nothing to say: nobody is asked here, whatever it says.
+        assert!(!said.is_empty() || *key == "network.strictAllowlist", "{key} is passed over");
+        text.push_str(&format!("{json}\n{said}\n"));
+        if !found.refused() {
+            for system in System::ALL {
+                policy(found.texts("s.json"), *system);
+            }
+        }
+    }
+    for json in WRONG {
+        let found = translated(json);
+        text.push_str(&format!("{json}\n{}\n", shown(&found)));
+    }
+    snapshot("settings", &text);
+}
+
+/// A key that is off, or a list that is empty, asks for nothing.
+#[test]
+fn what_is_off_says_nothing() {
+    let json = r#"{
+        "network": { "allowedDomains": [], "deniedDomains": [], "allowUnixSockets": [], "allowAllUnixSockets": false,
+            "allowLocalBinding": false, "strictAllowlist": false },
+        "filesystem": { "disabled": false, "denyRead": [], "allowRead": [], "allowWrite": [], "denyWrite": [],
+            "allowGitConfig": false },
+        "credentials": { "files": [], "envVars": [], "allowPlaintextInject": false },
+        "ignoreViolations": {}, "enableWeakerNestedSandbox": false, "enableWeakerNetworkIsolation": false,
+        "allowAppleEvents": false, "allowPty": true, "git": { "safeDirectories": [] }
+    }"#;
+    assert_eq!(shown(&translated(json)), "");
+}
+
+#[test]
+fn a_statement_stands_on_the_line_of_its_key() {
+    let json = "{\n  \"filesystem\": {\n    \"denyWrite\": [\n\n      \"/srv/x\",\n      \"/srv/y\"\n    ]\n  }\n}\n";
+    for (name, text) in translated(json).texts("s.json").into_iter().skip(1) {
+        let line = text.lines().position(|line| line.starts_with("forbid")).unwrap() + 1;
+        let expected = if text.contains("/srv/x") {
+            (5, "s.json#filesystem.denyWrite[0]")
+        } else {
+            (6, "s.json#filesystem.denyWrite[1]")
+        };
+        assert_eq!((line, name.as_str()), expected);
+    }
+}
+
+#[test]
+fn the_settings_themselves_are_not_written() {
+    let own =
+        settings::translate("{\"filesystem\":{\"allowWrite\":[\"/srv\"]}}", Places::default(), Some("/srv/s.json"));
+    assert!(
+        own.statements.iter().any(|one| one.lines.iter().any(|line| line.starts_with("forbid write /srv/s.json ")))
+    );
+}
+
+#[test]
+fn claude_code_and_codex_are_read() {
+    let claude = claude::translate(
+        r#"{
+  "permissions": {
+    "allow": ["Read", "Read(~/docs/**)", "Edit(/src/**)", "Edit(//opt/x)", "WebFetch(domain:docs.rs)", "Bash(npm test:*)", "mcp__x", "WebFetch(domain:*)"],
+    "deny": ["Read(./.env)", "Read(secrets)", "Edit(~/.config)", "WebFetch(domain:evil.example)", "Bash(curl:*)", "WebFetch"],
+    "ask": ["Bash(git push:*)"],
+    "additionalDirectories": ["../shared", "/data"],
+    "defaultMode": "acceptEdits",
+    "alow": []
+  },
+  "sandbox": {
+    "enabled": true,
+    "excludedCommands": ["docker"],
+    "network": { "allowedDomains": ["github.com"], "allowLocalBinding": true },
+    "filesystem": { "denyRead": ["~/.aws"] }
+  },
+  "env": { "CI": "1", "A B": "x" },
+  "model": "any"
+}"#,
+    );
+    let codex = |text: &str| shown(&codex::translate(text));
+    let text = [
+        shown(&claude),
+        codex(
+            "sandbox_mode = \"workspace-write\"\napproval_policy = \"never\"\n\n[sandbox_workspace_write]\nwritable_roots = [\"/data\", \"a/*\"]\nnetwork_access = true\nexclude_slash_tmp = true\nexclude_tmpdir_env_var = true\n\n[shell_environment_policy]\ninherit = \"core\"\nignore_default_excludes = false\nexclude = [\"AWS_*\", \"a-b\"]\nset = { CI = \"1\" }\n",
+        ),
+        codex("model = \"x\"\n"),
+        codex("sandbox_mode = \"danger-full-access\"\n"),
+        codex("sandbox_mode = \"workspace-wirte\"\n[sandbox_workspace_write]\nwritable_root = []\n"),
+        codex(
+            "sandbox_mode = \"workspace-write\"\n[sandbox_workspace_write]\nwritable_root = []\nnetwork_access = 1\n",
+        ),
+        codex("sandbox_mode = [\n"),
+        codex("[shell_environment_policy]\ninherit = \"none\"\ninclude_only = [\"PATH\"]\n"),
+    ];
+    snapshot("others", &text.join("\n"));
+    for translation in [
+        claude,
+        codex::translate(
+            "sandbox_mode = \"workspace-write\"\n[sandbox_workspace_write]\nwritable_roots = [\"/data\"]\nnetwork_access = true\n[shell_environment_policy]\ninherit = \"core\"\nexclude = [\"AWS_*\"]\n",
+        ),
+    ] {
+        let usable = translation.policy("x.json");
+        for system in System::ALL {
+            policy(vec![("x".to_owned(), usable.clone())], *system);
+        }
+    }
+}

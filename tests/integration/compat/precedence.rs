@@ -1,0 +1,208 @@
+//! Generated settings, decided by what is imported and by a small model of the documented precedence.
+//!
+//! The model knows nothing of the language: it holds a path or a host to each entry by itself, and compares entries by what
+//! they hold of a small world.
+
+use super::{policy, translated};
+use proptest::prelude::*;
+use sandbox_runtime::ir::{Access, decide, special};
+use sandbox_runtime::sets::{host::Name, path::AbsPath, peer::Protocol};
+use sandbox_runtime::vocabulary::System;
+
+const NAMES: [&str; 4] = ["a", "b", ".env", ".vscode"];
+
+/// Every path of the world: up to three segments below `/srv`, of the names and of two that no entry has.
+fn world() -> Vec<Vec<&'static str>> {
+    let mut world = vec![vec!["srv"]];
+    let mut last = world.clone();
+    for _ in 0..3 {
+        let longer = |path: &Vec<&'static str>| -> Vec<Vec<&'static str>> {
+            NAMES.iter().chain(["other", "another"].iter()).map(|name| [path.as_slice(), &[*name]].concat()).collect()
+        };
+        last = last.iter().flat_map(longer).collect();
+        world.extend(last.clone());
+    }
+    world
+}
+
+/// Whether an entry holds a path: it, or a directory above it, is what the pattern says.
+fn holds(entry: &str, path: &[&str]) -> bool {
+    let parts: Vec<&str> = entry.split('/').filter(|part| !part.is_empty()).collect();
+    // `X/**` is all of X.
+    let parts = parts.strip_suffix(&["**"]).unwrap_or(&parts);
+    (1..=path.len()).any(|length| matches(parts, &path[..length]))
+}
+
+fn matches(parts: &[&str], path: &[&str]) -> bool {
+    match (parts.split_first(), path.split_first()) {
+        (None, None) => true,
+        (Some((&"**", rest)), _) => {
+            matches(rest, path) || path.split_first().is_some_and(|(_, below)| matches(parts, below))
+        }
+        (Some((part, rest)), Some((name, below))) => {
+            // A `*` at the end of a part stands for any characters.
+            let one = part.strip_suffix('*').map_or(part == name, |start| name.starts_with(start));
+            one && matches(rest, below)
+        }
+        _ => false,
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Files {
+    deny_read: Vec<String>,
+    allow_read: Vec<String>,
+    allow_write: Vec<String>,
+    deny_write: Vec<String>,
+}
+
+impl Files {
+    /// Whether one entry holds nothing that the other does not.
+    fn inside(world: &[Vec<&str>], one: &str, other: &str) -> bool {
+        world.iter().all(|path| !holds(one, path) || holds(other, path))
+    }
+
+    /// `allowRead` beats a `denyRead` that contains it or is the same; so does an `allowWrite` below it. Nothing opens what
+    /// ends in `/**`.
+    fn reads(&self, world: &[Vec<&str>], path: &[&str]) -> bool {
+        self.deny_read.iter().filter(|deny| holds(deny, path)).all(|deny| {
+            let opened = |allow: &String| holds(allow, path) && Self::inside(world, allow, deny);
+            let strictly = |allow: &String| opened(allow) && !Self::inside(world, deny, allow);
+            !deny.ends_with("/**") && (self.allow_read.iter().any(opened) || self.allow_write.iter().any(strictly))
+        })
+    }
+
+    /// `denyWrite` beats every `allowWrite`, and so do the names that are always closed.
+    fn writes(&self, world: &[Vec<&str>], path: &[&str]) -> bool {
+        self.allow_write.iter().any(|allow| holds(allow, path))
+            && !self.deny_write.iter().any(|deny| holds(deny, path))
+            && !path.contains(&".vscode")
+            && self.reads(world, path)
+    }
+
+    fn json(&self) -> String {
+        serde_json::json!({ "filesystem": {
+            "denyRead": self.deny_read,
+            "allowRead": self.allow_read,
+            "allowWrite": self.allow_write,
+            "denyWrite": self.deny_write,
+        } })
+        .to_string()
+    }
+}
+
+fn entry() -> impl Strategy<Value = String> {
+    // What a `.vscode` is asked for by name is refused, and so is no part of this.
+    let name = prop::sample::select(vec!["a", "b", ".env"]);
+    let end = prop::sample::select(vec!["", "", "", "/*", "/a*", "/**", "/**/.env", "/**/a", "/*/b"]);
+    (prop::collection::vec(name, 0..3), end).prop_map(|(names, end)| {
+        let names: String = names.iter().flat_map(|name| ["/", *name]).collect();
+        format!("/srv{names}{end}")
+    })
+}
+
+fn files() -> impl Strategy<Value = Files> {
+    let list = |most| prop::collection::vec(entry(), 0..=most);
+    (list(3), list(3), list(2), list(2)).prop_map(|(deny_read, allow_read, allow_write, deny_write)| Files {
+        deny_read,
+        allow_read,
+        allow_write,
+        deny_write,
+    })
+}
+
+/// Entries that hold the same and are written otherwise: ours keeps the denial, the documents do not speak of it.
+fn same_in_other_words(world: &[Vec<&str>], files: &Files) -> bool {
+    files.deny_read.iter().any(|deny| {
+        files.allow_read.iter().any(|allow| {
+            deny.trim_end_matches("/**") != allow.trim_end_matches("/**")
+                && Files::inside(world, allow, deny)
+                && Files::inside(world, deny, allow)
+        })
+    })
+}
+
+proptest! {
+    #[test]
+    fn files_are_decided_as_the_documents_say(files in files()) {
+        let world = world();
+        prop_assume!(!same_in_other_words(&world, &files));
+        let translation = translated(&files.json());
+        prop_assert!(!translation.refused(), "{:#?}", translation.said);
+        let policy = policy(translation.texts("s.json"), System::Linux);
+        for path in &world {
+            let written = format!("/{}", path.join("/"));
+            let place = AbsPath::parse(&written).unwrap();
+            let (read, write) = (Access::Read(place.clone()), Access::Write(place));
+            prop_assert_eq!(decide(&policy, &read).allowed, files.reads(&world, path), "read {}", &written);
+            prop_assert_eq!(decide(&policy, &write).allowed, files.writes(&world, path), "write {}", &written);
+        }
+    }
+
+    #[test]
+    fn hosts_are_decided_as_the_documents_say(
+        allowed in prop::collection::vec(host(), 0..4),
+        denied in prop::collection::vec(prop_oneof![4 => host(), 1 => Just("*".to_owned()), 1 => Just("*:22".to_owned())], 0..3),
+    ) {
+        let json = serde_json::json!({ "network": { "allowedDomains": allowed, "deniedDomains": denied } }).to_string();
+        let translation = translated(&json);
+        prop_assert!(!translation.refused(), "{:#?}", translation.said);
+        let policy = policy(translation.texts("s.json"), System::Linux);
+        for name in ["x.test", "a.x.test", "b.a.x.test", "ax.test", "y.test"] {
+            for port in [22_u16, 80, 443, 8443] {
+                let reached = |entry: &String| {
+                    let (pattern, only) = entry.rsplit_once(':').map_or((entry.as_str(), None), |(host, port)| (host, Some(port)));
+                    let below = pattern.strip_prefix('*').is_some_and(|end| name.ends_with(end));
+                    (pattern == name || below) && only.is_none_or(|only| only == port.to_string())
+                };
+                let expected = allowed.iter().any(reached) && !denied.iter().any(reached);
+                let access = Access::Connect {
+                    name: Some(Name::parse(name).unwrap()),
+                    address: special::NOMINAL,
+                    port,
+                    protocol: Protocol::Tcp,
+                };
+                prop_assert_eq!(decide(&policy, &access).allowed, expected, "{}:{} in {}", name, port, json.clone());
+            }
+        }
+    }
+}
+
+fn host() -> impl Strategy<Value = String> {
+    let name = prop::sample::select(vec!["x.test", "a.x.test", "*.x.test", "*.a.x.test", "y.test"]);
+    let port = prop::sample::select(vec!["", "", ":22", ":443", ":8443"]);
+    (name, port).prop_map(|(name, port)| format!("{name}{port}"))
+}
+
+/// What is exported opens nothing that the policy closes, but where it is said.
+#[test]
+fn what_is_exported_opens_nothing_in_silence() {
+    let text = "srt 1\nuse std/system\nuse std/secrets\nuse std/shell-config\ndefault read deny\n\
+        allow read, write /srv/a\ndeny read /srv/a/b\nallow read /srv/a/b/a\nforbid write /srv/a/.env\n\
+        deny write /srv/a/another\nallow read exact /srv/other\nforbid read /srv/a/other\nallow read /srv/a/other/a\n\
+        allow connect [x.test:443, *.y.test, 192.0.2.7:5432]\nforbid connect a.y.test\ndeny connect 10.0.0.0/8\n\
+        deny env SECRET\nlimit processes 9\nset CI=1\n";
+    let original = policy(vec![("p".to_owned(), text.to_owned())], System::Linux);
+    let (settings, lost) = sandbox_runtime::compat::export::settings(&original);
+    let messages: Vec<_> = lost.iter().filter(|lost| lost.opens).map(|lost| lost.message.as_str()).collect();
+    assert!(messages.contains(&"there are no limits"), "{messages:?}");
+    let back = translated(&settings.to_string());
+    assert!(!back.refused(), "{:#?}", back.said);
+    let back = policy(back.texts("s.json"), System::Linux);
+    let mut kept = [0, 0];
+    for path in world() {
+        let place = AbsPath::parse(format!("/{}", path.join("/"))).unwrap();
+        for (at, access) in [Access::Read(place.clone()), Access::Write(place)].iter().enumerate() {
+            let (before, after) = (decide(&original, access).allowed, decide(&back, access).allowed);
+            assert!(before || !after, "{access}");
+            kept[at] += usize::from(after);
+        }
+    }
+    assert!(kept[0] > 20 && kept[1] > 5, "{kept:?}: nearly all is lost");
+    for (name, port) in [("x.test", 443), ("x.test", 80), ("b.y.test", 443), ("a.y.test", 443), ("z.test", 443)] {
+        let name = Name::parse(name).unwrap();
+        let access = Access::Connect { name: Some(name), address: special::NOMINAL, port, protocol: Protocol::Tcp };
+        assert_eq!(decide(&original, &access).allowed, decide(&back, &access).allowed, "{access}");
+    }
+    assert!(!decide(&back, &Access::Env("SECRET".to_owned())).allowed);
+}
