@@ -107,7 +107,9 @@ pub async fn serve(
 /// The readers of bytes that may be anything, for the fuzz targets.
 #[cfg(fuzzing)]
 pub mod readers {
-    pub use super::hello;
+    pub mod hello {
+        pub use crate::proxy::hello::{Hello, LONGEST, begins, read};
+    }
     pub use super::opening::{Opening, tell};
     pub use super::resolver::fuzzed as answer_question;
     pub use super::socks::fuzzed as read_socks;

@@ -47,7 +47,7 @@ pub struct Limits {
     pub half_closed_idle: Duration,
     /// Questions over UDP that are answered at once; one more is told to ask again.
     pub questions: usize,
-    /// The buffer of each direction of a tunnel, in bytes.
+    /// The buffer of each direction of a tunnel, in bytes; where much moves it is larger for a while, in a few at once.
     pub tunnel_buffer: usize,
 }
 

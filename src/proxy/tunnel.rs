@@ -17,6 +17,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout};
 
 /// The connection under an upgrade, without hyper.
@@ -168,6 +169,12 @@ pub async fn relay_to<R>(
     }
 }
 
+/// The buffer of a direction in which much moves, and how many of those there may be at once: 8 MiB in all.
+const LARGE: usize = 256 << 10;
+/// It is given up after so many reads in a row that the usual one would have held.
+const LITTLE: u32 = 16;
+static MUCH: Semaphore = Semaphore::const_new(32);
+
 /// How much of a beginning is read at once.
 const CHUNK: usize = 4096;
 
@@ -240,25 +247,48 @@ async fn copy(
     }
     drop(early);
     let mut buffer = vec![0; size];
+    let (mut much, mut little) = (None, 0);
     loop {
         let count = from.read(&mut buffer).await?;
         if count == 0 {
             break;
         }
-        moved.now();
-        let mut rest = &buffer[..count];
-        while !rest.is_empty() {
-            let written = to.write(rest).await?;
-            if written == 0 {
-                return Err(io::ErrorKind::WriteZero.into());
+        if count == buffer.len() && much.is_none() {
+            // There is more than fits: a larger buffer for the next, while there are some to be had.
+            much = MUCH.try_acquire().ok();
+            if much.is_some() {
+                let rest = std::mem::replace(&mut buffer, vec![0; LARGE]);
+                write_all(&mut to, &rest, moved, &counted).await?;
+                continue;
             }
-            moved.now();
-            counted(written);
-            rest = &rest[written..];
+        }
+        moved.now();
+        write_all(&mut to, &buffer[..count], moved, &counted).await?;
+        little = if count <= size { little + 1 } else { 0 };
+        if much.is_some() && little >= LITTLE {
+            (much, buffer) = (None, vec![0; size]);
         }
     }
     moved.half_ended();
     to.shutdown().await
+}
+
+async fn write_all(
+    to: &mut (impl AsyncWrite + Unpin),
+    mut rest: &[u8],
+    moved: &Moved,
+    counted: impl Fn(usize) -> u64,
+) -> io::Result<()> {
+    while !rest.is_empty() {
+        let written = to.write(rest).await?;
+        if written == 0 {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        moved.now();
+        counted(written);
+        rest = &rest[written..];
+    }
+    Ok(())
 }
 
 /// When something last moved in either direction.
