@@ -144,14 +144,8 @@ fn attempt_once(
         }
         Live::new(run, Arc::clone(channel), &policy, &plan, &sources, &directory)
     });
-    let proxied = matches!(plan.network, Network::Proxy(_));
-    let upstream = if proxied { upstream(run.quiet)? } else { None };
-    let rules = if proxied || !plan.listen.is_empty() {
-        Some(Arc::new(rules(policy, sources)))
-    } else {
-        leave((policy, sources));
-        None
-    };
+    let upstream = if matches!(plan.network, Network::Proxy(_)) { upstream(run.quiet)? } else { None };
+    let rules = Arc::new(rules(policy, sources));
     let launch = Launch {
         engine: match run.engine {
             EngineName::Native => Engine::Native,
@@ -163,14 +157,14 @@ fn attempt_once(
         set,
         directory,
         keep: run.keep_fd.clone(),
-        rules,
+        rules: Some(Arc::clone(&rules)),
         upstream,
         live: live.map(|live| Box::new(move |in_force: Arc<InForce>| live.serve(&in_force)) as _),
         events: events.sink(),
         announce: |said| output::complain(said),
     };
     let outcome = linux::run(&plan, launch);
-    leave(plan);
+    leave((plan, rules));
     Ok(outcome.map(Some))
 }
 
@@ -308,10 +302,10 @@ fn environment(policy: &BoundPolicy) -> Vec<(OsString, OsString)> {
     environment
 }
 
-/// The policy for the proxy, with the words by which people find its rules.
+/// The policy for whatever decides at run time, with the words by which people find its rules.
 pub fn rules(policy: BoundPolicy, sources: Sources) -> Rules {
-    // Rules about connections alone are told of.
-    let told = |rule: &Rule| matches!(rule.verb, Verb::Connect | Verb::Listen);
+    // What is told of at run time is decided by rules about connections alone.
+    let told = |rule: &Rule| matches!(rule.verb, Verb::Connect | Verb::Listen | Verb::Socket);
     let words = |rule: &Rule| if told(rule) { rule::words(rule, &sources) } else { String::new() };
     let rules: Vec<_> = policy.rules.iter().map(|rule| (rule.span, words(rule))).collect();
     let texts = move |RuleId(id): RuleId| {

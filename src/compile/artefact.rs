@@ -221,7 +221,8 @@ pub fn wfp(policy: &Policy, sources: &Sources, wanted: &[Emit]) -> Result<Built,
 /// # Errors
 /// When the filter is not what it says it closes: a mistake in this program.
 pub fn bubblewrap_unbound(policy: &Policy, sources: &Sources, wanted: &[Emit]) -> Result<Vec<(Emit, Vec<u8>)>, Fault> {
-    let filter = Table { nest: false };
+    // Whoever loads it has nobody who listens.
+    let filter = Table { nest: false, notified: false };
     if wanted.iter().any(|emit| matches!(emit, Emit::Seccomp | Emit::SeccompText)) {
         verify::seccomp::prove(&filter, &bpf(&filter))?;
     }

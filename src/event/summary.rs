@@ -61,10 +61,11 @@ fn what(violation: &Violation, count: u64) -> String {
         (Some(host), Some(port), _) => format!("{host}:{port}"),
         (Some(host), None, _) => host.clone(),
         (None, _, Some(path)) => path.clone(),
+        (None, _, None) if violation.detail.is_some() => return format!("act{s}"),
         (None, _, None) => "something unnamed".into(),
     };
     match violation.operation.as_str() {
-        "connect" => format!("connection{s} to {object}"),
+        "connect" | "socket" => format!("connection{s} to {object}"),
         "resolve" if violation.host.is_none() => format!("look-up{s}"),
         operation => format!("`{operation}`{s} of {object}"),
     }

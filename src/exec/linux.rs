@@ -11,6 +11,7 @@
 // The clippy bans on `std::fs` and `process::Command` keep other rooms out; this is one that may.
 #![allow(clippy::disallowed_methods)]
 
+mod broker;
 mod bwrap;
 mod caller;
 mod capture;
@@ -55,7 +56,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use supervisor::{Proxied, Served};
+use supervisor::{Decides, Proxied, Served};
 
 /// Who does the mounts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,7 +80,8 @@ pub struct Launch {
     pub directory: PathBuf,
     /// Descriptors beyond 0–2 that the command keeps.
     pub keep: Vec<i32>,
-    /// What the proxy decides by; needed where the plan's network is one, or something is listened at.
+    /// What the proxy, connections to unix sockets, and listeners are decided by. Without rules no socket of the host is
+    /// reached; needed where the plan's network is a proxy, or something is listened at.
     pub rules: Option<Arc<Rules>>,
     /// What the proxy's connections go through, if it is another proxy.
     pub upstream: Option<Upstream>,
@@ -198,6 +200,7 @@ pub fn run_without(plan: &Plan, launch: Launch, missing: &[Defence]) -> Result<E
         directory,
         keep: launch.keep,
         syscalls: plan.syscalls.clone(),
+        sockets: plan.sockets,
         landlock: plan.landlock.clone(),
         limits: plan.limits.clone(),
         umask: current_umask(),
@@ -213,6 +216,7 @@ pub fn run_without(plan: &Plan, launch: Launch, missing: &[Defence]) -> Result<E
         Engine::Bwrap => bwrap::start(plan, command, std::env::var_os("PATH"))?,
     };
     let time = plan.limits.time.map(Duration::from_millis);
+    let decides = Decides { rules: launch.rules.clone(), events: launch.events, announce: launch.announce };
     let served = launch.rules.filter(|_| proxied || !listeners.is_empty()).map(|rules| Served {
         proxied: proxied.then(|| Proxied {
             in_force: Arc::new(InForce::new(Arc::clone(&rules))),
@@ -221,10 +225,8 @@ pub fn run_without(plan: &Plan, launch: Launch, missing: &[Defence]) -> Result<E
         }),
         listeners,
         rules,
-        events: launch.events,
-        announce: launch.announce,
     });
-    supervisor::supervise(started, signals, time, served)
+    supervisor::supervise(started, signals, time, &decides, served)
 }
 
 fn invalid(act: &str) -> Error {

@@ -4,8 +4,9 @@
 use super::Fault;
 use crate::backend::bubblewrap::seccomp::{Action, Architecture, Entry, LAST_REVIEWED, Table, X32_BIT, entries};
 
-/// `SECCOMP_RET_ALLOW` and `SECCOMP_RET_KILL_PROCESS`, linux/seccomp.h.
+/// `SECCOMP_RET_ALLOW`, `SECCOMP_RET_USER_NOTIF` and `SECCOMP_RET_KILL_PROCESS`, linux/seccomp.h.
 const ALLOW: u32 = 0x7fff_0000;
+const NOTIFY: u32 = 0x7fc0_0000;
 const KILL: u32 = 0x8000_0000;
 /// `SECCOMP_RET_ERRNO`, and `ENOSYS`.
 const ENOSYS: u32 = 0x0005_0026;
@@ -84,6 +85,7 @@ fn answer(closed: &[&Entry], architecture: Architecture, number: u32, arguments:
     match closed.iter().find(holds).map(|entry| entry.action) {
         None | Some(Action::Allow) => ALLOW,
         Some(Action::Fail(errno)) => 0x0005_0000 | errno as u32,
+        Some(Action::Notify) => NOTIFY,
         Some(Action::Kill) => KILL,
     }
 }
@@ -187,16 +189,19 @@ mod tests {
 
     #[test]
     fn the_programs_are_the_list() {
-        for nest in [false, true] {
-            assert_eq!(prove(&Table { nest }, &bpf(&Table { nest })), Ok(()));
-            assert!(prove(&Table { nest: !nest }, &bpf(&Table { nest })).is_err());
+        let tables = [(false, false), (true, false), (false, true), (true, true)];
+        let tables = tables.map(|(nest, notified)| Table { nest, notified });
+        for table in &tables {
+            for other in &tables {
+                assert_eq!(prove(table, &bpf(other)).is_ok(), table == other);
+            }
         }
     }
 
     /// Each value, jump and answer of a program matters, but for those behind which nothing differs.
     #[test]
     fn a_program_with_a_bit_turned_is_another() {
-        let table = Table { nest: false };
+        let table = Table { nest: false, notified: false };
         let right = bpf(&table);
         let mut unseen = 0;
         let places: Vec<usize> = (4..right.len() / 2).step_by(131).collect();

@@ -2,6 +2,7 @@
 
 mod alias_by_proc;
 mod ancestor_renamed;
+mod connect_raced;
 mod core_dump;
 mod core_pattern;
 mod device_node;

@@ -22,6 +22,7 @@ mod processes;
 mod programs;
 mod sandbox;
 mod shipped;
+mod sockets;
 #[path = "../support.rs"]
 mod support;
 mod terminal;

@@ -113,6 +113,12 @@ impl Run {
         self
     }
 
+    /// Leaves unix sockets closed, so that pid 1 has no calls to serve, and no capability of its own.
+    pub fn with_nobody_listening(mut self) -> Run {
+        self.plan.syscalls.notified = false;
+        self
+    }
+
     /// The switch for everything that is no part of a plan.
     pub fn without(mut self, defence: Defence) -> Run {
         self.missing.push(defence);

@@ -123,8 +123,9 @@ pub fn arguments(plan: &Plan) -> Result<Arguments, Unsupported> {
 fn namespaces(to: &mut Arguments) {
     to.push(&["--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts"]);
     to.push(&["--unshare-cgroup-try", "--die-with-parent", "--as-pid-1"]);
-    // For process 1 alone, which sets up the address, noexec and the covers, and gives them up before the command.
-    for capability in ["CAP_NET_ADMIN", "CAP_SYS_ADMIN", "CAP_SETPCAP"] {
+    // For process 1 alone, which sets up the address, noexec and the covers, looks into the command when it connects, and
+    // gives all of them up before the command.
+    for capability in ["CAP_NET_ADMIN", "CAP_SYS_ADMIN", "CAP_SETPCAP", "CAP_SYS_PTRACE"] {
         to.push(&["--cap-add", capability]);
     }
 }
@@ -153,7 +154,8 @@ mod tests {
             mounts,
             network: Network::Loopback,
             listen: vec![],
-            syscalls: seccomp::Table { nest: false },
+            syscalls: seccomp::Table { nest: false, notified: true },
+            sockets: false,
             landlock: Some(Landlock::default()),
             limits: Limits::default(),
         }

@@ -10,6 +10,7 @@ mod judge;
 mod later;
 mod mounts;
 mod network;
+mod sockets;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -20,7 +21,7 @@ use super::plan::{Limits, Plan};
 use super::seccomp;
 use crate::diagnostic::Diagnostic;
 use crate::ir::{BoundPolicy, Policy};
-use crate::vocabulary::LimitKind;
+use crate::vocabulary::{Effect, LimitKind, Verb};
 use judge::Judge;
 use std::collections::BTreeSet;
 use tree::Tree;
@@ -65,6 +66,7 @@ pub fn lower(policy: &BoundPolicy, needs: &Needs) -> Result<Lowered, Vec<Diagnos
     let mut gaps = Vec::new();
     let network = network::lower(policy, &mut gaps, &mut errors);
     let listen = network::listen(policy, &mut errors);
+    let sockets = policy.rules_of(Verb::Socket).any(|(_, rule)| rule.effect == Effect::Allow);
     let judge = match Judge::new(policy, needs.errors_alone) {
         Ok(judge) => judge,
         Err(error) => {
@@ -73,11 +75,11 @@ pub fn lower(policy: &BoundPolicy, needs: &Needs) -> Result<Lowered, Vec<Diagnos
         }
     };
     let tree = Tree::new(&judge);
-    let layout = mounts::lay_out(&tree, &judge, needs);
+    let mut layout = mounts::lay_out(&tree, &judge, needs);
     let later = later::gaps(&tree, &layout, &judge, needs);
     errors.extend(judge.errors());
-    errors.extend(layout.errors);
-    gaps.extend(layout.gaps);
+    errors.extend(std::mem::take(&mut layout.errors));
+    gaps.append(&mut layout.gaps);
     if needs.nest {
         errors.extend(later.iter().filter(|gap| *gap.code == codes::LATER_NAMES).map(|gap| {
             let mut refused = Diagnostic::new(&codes::NEST_CONFLICT, codes::NEST_CONFLICT_SAYS)
@@ -88,6 +90,9 @@ pub fn lower(policy: &BoundPolicy, needs: &Needs) -> Result<Lowered, Vec<Diagnos
         }));
     }
     gaps.extend(later);
+    if !needs.errors_alone {
+        gaps.extend(sockets::gaps(&tree, &layout.covers, &judge));
+    }
     if !errors.is_empty() {
         return Err(errors);
     }
@@ -96,7 +101,8 @@ pub fn lower(policy: &BoundPolicy, needs: &Needs) -> Result<Lowered, Vec<Diagnos
         mounts: layout.mounts,
         network,
         listen,
-        syscalls: seccomp::Table { nest: needs.nest },
+        syscalls: seccomp::Table { nest: needs.nest, notified: true },
+        sockets,
         landlock: (!needs.nest).then_some(layout.landlock),
         limits: limits(policy),
     };

@@ -38,6 +38,8 @@ pub struct Plan {
     pub network: Network,
     /// Where the host is listened at for the command: what comes in is joined to the same port of its loopback.
     pub listen: Vec<SocketAddr>,
+    /// A rule allows connecting to unix sockets of the host: whether to, is asked for each connection.
+    pub sockets: bool,
     /// The system calls that are closed.
     pub syscalls: seccomp::Table,
     /// `None` under `--nest`, which needs to mount inside.

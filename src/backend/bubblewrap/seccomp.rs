@@ -20,6 +20,9 @@ pub use simulate::{Call, run};
 pub struct Table {
     /// Namespaces and mounts inside are permitted.
     pub nest: bool,
+    /// Somebody listens to the filter and makes each connection for the command, so that unix sockets may be made. A filter
+    /// that nobody listens to closes them.
+    pub notified: bool,
 }
 
 /// The machine the filter is for.

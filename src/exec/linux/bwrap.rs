@@ -298,5 +298,6 @@ fn become_inner(inner: OwnedFd, control: &Control) -> Result<std::convert::Infal
         mounts::cover_names()?;
     }
     mounts::nothing_on_top(root.as_fd())?;
-    init::run(control, inner.command, doors)
+    let proc = mounts::open(root.as_fd(), b"proc").ok().filter(|_| inner.proc);
+    init::run(control, inner.command, doors, proc)
 }

@@ -13,7 +13,7 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::stat::{Mode, umask};
 use std::ffi::{CStr, CString};
-use std::os::fd::RawFd;
+use std::os::fd::{OwnedFd, RawFd};
 
 /// Everything the inner half needs beside the mounts.
 #[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
@@ -26,6 +26,8 @@ pub struct Command {
     pub directory: CString,
     pub keep: Vec<RawFd>,
     pub syscalls: seccomp::Table,
+    /// Without somebody who listens to the filter, nothing is run.
+    pub sockets: bool,
     pub landlock: Option<Landlock>,
     pub limits: Limits,
     pub umask: u32,
@@ -59,11 +61,17 @@ pub const ARCHITECTURE: Option<Architecture> = if cfg!(target_arch = "x86_64") {
     None
 };
 
-/// Becomes the command, or says why not and ends. For a process that was started inside the finished tree.
-pub fn start(command: &Command, control: &Control) -> ! {
-    let failure = match prepare(command).and_then(|filter| confine(command, &filter)) {
-        Ok(()) => run(command),
-        Err(failure) => failure,
+/// Becomes the command, or says why not and ends. For a process that was started inside the finished tree; `first` is pid 1,
+/// which listens to the filter if it can.
+pub fn start(command: &Command, control: &Control, first: &Control) -> ! {
+    let become_it = || {
+        let filter = prepare(command)?;
+        let Some(listens) = first.await_turn() else { kernel::exit(125) };
+        confine(command, &filter, first, listens)?;
+        Ok(run(command))
+    };
+    let failure = match become_it() {
+        Ok(failure) | Err(failure) => failure,
     };
     end(control, failure)
 }
@@ -77,11 +85,11 @@ pub fn await_turns(first: &Control, control: &Control) -> ! {
         let mut command: Command =
             wire::read(&command).ok_or_else(|| Failure::setup("understand what to run", Errno::EBADMSG))?;
         let filter = prepare(&command)?;
+        let listens = turn();
+        confine(&command, &filter, first, listens)?;
         if turn() {
             command.is_alone();
         }
-        confine(&command, &filter)?;
-        turn();
         Ok(run(&command))
     };
     let failure = match become_it() {
@@ -98,11 +106,7 @@ fn end(control: &Control, failure: Failure) -> ! {
 /// What needs no tree. Returns the filter.
 fn prepare(command: &Command) -> Result<Vec<seccomp::Instruction>, Failure> {
     let step = |act: &'static str| move |errno| Failure::setup(act, errno);
-    let architecture =
-        ARCHITECTURE.ok_or_else(|| Failure::setup("filter system calls on this machine", Errno::ENOTSUP))?;
-    let closed = |entry: &seccomp::Entry| command.has(&Defence::SystemCall(entry.call.to_owned()));
-    let entries: Vec<_> = seccomp::entries(&command.syscalls).into_iter().filter(closed).collect();
-    let filter = seccomp::assemble(&entries, architecture);
+    let filter = assemble(command, command.syscalls.notified)?;
     // The caller's terminal stays, and with it the session and the process group: job control works.
     kernel::close_on_exec(3).map_err(step("close descriptors"))?;
     for &fd in &command.keep {
@@ -120,8 +124,18 @@ fn prepare(command: &Command) -> Result<Vec<seccomp::Instruction>, Failure> {
     Ok(filter)
 }
 
+/// The filter for whether somebody listens to it.
+fn assemble(command: &Command, notified: bool) -> Result<Vec<seccomp::Instruction>, Failure> {
+    let architecture =
+        ARCHITECTURE.ok_or_else(|| Failure::setup("filter system calls on this machine", Errno::ENOTSUP))?;
+    let closed = |entry: &seccomp::Entry| command.has(&Defence::SystemCall(entry.call.to_owned()));
+    let table = seccomp::Table { notified, ..command.syscalls.clone() };
+    let entries: Vec<_> = seccomp::entries(&table).into_iter().filter(closed).collect();
+    Ok(seccomp::assemble(&entries, architecture))
+}
+
 /// What stands in the finished tree.
-fn confine(command: &Command, filter: &[seccomp::Instruction]) -> Result<(), Failure> {
+fn confine(command: &Command, filter: &[seccomp::Instruction], first: &Control, listens: bool) -> Result<(), Failure> {
     let step = |act: &'static str| move |errno| Failure::setup(act, errno);
     let mut passed = vec![0, 1, 2];
     passed.extend(&command.keep);
@@ -142,10 +156,34 @@ fn confine(command: &Command, filter: &[seccomp::Instruction]) -> Result<(), Fai
         use std::os::fd::AsFd;
         kernel::landlock_restrict(ruleset.as_fd()).map_err(step("put Landlock in force"))?;
     }
-    if command.has(&Defence::SystemCalls) {
-        kernel::load_filter(filter).map_err(step("load the system call filter"))?;
+    let listener = if command.has(&Defence::SystemCalls) { load(command, filter, listens)? } else { Err(None) };
+    first.hand_listener(listener).map_err(step("hand over what listens to the filter"))
+}
+
+/// Loads the filter; what listens to it, or why nothing does.
+fn load(
+    command: &Command,
+    filter: &[seccomp::Instruction],
+    listens: bool,
+) -> Result<Result<OwnedFd, Option<Errno>>, Failure> {
+    let step = |act: &'static str| move |errno| Failure::setup(act, errno);
+    if !command.syscalls.notified {
+        return kernel::load_filter(filter).map(|()| Err(None)).map_err(step("load the system call filter"));
     }
-    Ok(())
+    // An older kernel does not know what is asked for (EINVAL); around another sandbox somebody listens already (EBUSY).
+    let errno = if listens {
+        match kernel::load_notifying_filter(filter) {
+            Ok(listener) => return Ok(Ok(listener)),
+            Err(errno) => errno,
+        }
+    } else {
+        Errno::EPERM
+    };
+    if command.sockets {
+        return Err(Failure::setup("connect to unix sockets in the command's place (see `srt doctor`)", errno));
+    }
+    let closed = assemble(command, false)?;
+    kernel::load_filter(&closed).map(|()| Err(Some(errno))).map_err(step("load the system call filter"))
 }
 
 fn limit(command: &Command) -> Result<(), Failure> {

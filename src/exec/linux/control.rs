@@ -1,6 +1,12 @@
 //! What the supervisor, pid 1 and the process that becomes the command say to each other, over `SOCK_SEQPACKET` pairs: a
 //! message a packet, in order; a longer text as its length and as many packets as it takes.
 //!
+//! ```text
+//! pid 1 → supervisor     reports, questions
+//! supervisor → pid 1     the plan; then words: signals to pass on, answers, wishes for sockets
+//! pid 1 → the command    turns;  the command → pid 1: who listens to its filter
+//! ```
+//!
 //! pid 1 is ours, but from the exec on it shares a namespace with the command: nothing received is trusted beyond
 //! its own few values.
 
@@ -51,14 +57,32 @@ pub enum Report {
     Stopped(i32),
     /// A socket of the sandbox's own network, that was asked for, or the error number of why there is none.
     Socket(Result<OwnedFd, i32>),
+    /// Nobody listens to the filter, since this failed, so that unix sockets are closed.
+    Unheard(i32),
+    Asked(Question),
+    /// What the command asked for was refused because it could not be looked at.
+    Unseen(String),
 }
 
-/// From outside, to pid 1.
+/// May the command connect to this socket of the host?
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    /// By which the answer is known.
+    pub number: u32,
+    pub device: u64,
+    pub inode: u64,
+    /// As the sandbox shows it, links resolved.
+    pub path: Vec<u8>,
+}
+
+/// From the supervisor, once the command runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Request {
+pub enum Word {
     /// Pass this signal to the command.
     Signal(i32),
-    /// Make a socket for connections, of IPv6 or else IPv4; each is answered, in order.
+    /// To the question of this number.
+    Answer(u32, bool),
+    /// Make a socket for connections, of IPv6 or else IPv4; each is answered by a report, in order.
     Socket { v6: bool },
 }
 
@@ -88,11 +112,11 @@ impl Control {
     }
 
     pub fn report(&self, report: &Report) -> Result<(), Errno> {
-        let left;
-        let (tag, value, text, descriptors) = match report {
+        let (left, asked);
+        let (tag, value, text, descriptors): (_, _, &[u8], _) = match report {
             Report::Ready(sockets, missing) => {
                 left = missing.as_ref().map(left_over).unwrap_or_default();
-                (b'R', missing.as_ref().map_or(0, |missing| missing.errno as i32), left.as_str(), &sockets[..])
+                (b'R', missing.as_ref().map_or(0, |missing| missing.errno as i32), left.as_bytes(), &sockets[..])
             }
             Report::Failed(failure) => {
                 let tag = match failure.stage {
@@ -100,17 +124,24 @@ impl Control {
                     Stage::Start => b'X',
                     Stage::Changed => b'C',
                 };
-                (tag, failure.errno, failure.act.as_str(), &[][..])
+                (tag, failure.errno, failure.act.as_bytes(), &[][..])
             }
-            Report::Exited(code) => (b'E', i32::from(*code), "", &[][..]),
-            Report::Signaled(signal) => (b'K', *signal, "", &[][..]),
-            Report::Stopped(signal) => (b'S', *signal, "", &[][..]),
-            Report::Socket(Ok(socket)) => (b'D', 0, "", std::slice::from_ref(socket)),
-            Report::Socket(Err(errno)) => (b'D', *errno, "", &[][..]),
+            Report::Exited(code) => (b'E', i32::from(*code), b"", &[][..]),
+            Report::Signaled(signal) => (b'K', *signal, b"", &[][..]),
+            Report::Stopped(signal) => (b'S', *signal, b"", &[][..]),
+            Report::Unheard(errno) => (b'U', *errno, b"", &[][..]),
+            Report::Unseen(what) => (b'V', 0, what.as_bytes(), &[][..]),
+            Report::Asked(question) => {
+                let node = [question.device.to_ne_bytes(), question.inode.to_ne_bytes()].concat();
+                asked = [&node, &question.path[..]].concat();
+                (b'Q', question.number.cast_signed(), &asked, &[][..])
+            }
+            Report::Socket(Ok(socket)) => (b'D', 0, b"", std::slice::from_ref(socket)),
+            Report::Socket(Err(errno)) => (b'D', *errno, b"", &[][..]),
         };
         let mut packet = vec![tag];
         packet.extend(value.to_ne_bytes());
-        packet.extend(text.bytes().take(LONGEST - 5));
+        packet.extend(text.iter().take(LONGEST - 5));
         self.send(&packet, descriptors)
     }
 
@@ -124,21 +155,7 @@ impl Control {
     /// Receives one report; `None` when the other end is closed, `EAGAIN` when there is none yet and `flags` say
     /// `MSG_DONTWAIT`.
     pub fn receive(&self, flags: MsgFlags) -> Result<Option<Report>, Errno> {
-        let mut bytes = vec![0; LONGEST];
-        let mut space = nix::cmsg_space!([RawFd; DESCRIPTORS]);
-        let (length, descriptors) = {
-            let mut parts = [IoSliceMut::new(&mut bytes)];
-            let flags = flags | MsgFlags::MSG_CMSG_CLOEXEC;
-            let message = recvmsg::<()>(self.0.as_raw_fd(), &mut parts, Some(&mut space), flags)?;
-            let mut descriptors = Vec::new();
-            for part in message.cmsgs()? {
-                if let ControlMessageOwned::ScmRights(fds) = part {
-                    descriptors.extend(fds.into_iter().map(own));
-                }
-            }
-            (message.bytes, descriptors)
-        };
-        let bytes = &bytes[..length];
+        let (bytes, descriptors) = self.receive_with_descriptors(flags)?;
         let Some((&tag, rest)) = bytes.split_first() else { return Ok(None) };
         let Some((value, text)) = rest.split_first_chunk::<4>() else { return Err(Errno::EBADMSG) };
         let value = i32::from_ne_bytes(*value);
@@ -153,8 +170,35 @@ impl Control {
             b'K' => Report::Signaled(value),
             b'S' => Report::Stopped(value),
             b'D' => Report::Socket(descriptors.into_iter().next().ok_or(value)),
+            b'U' => Report::Unheard(value),
+            b'V' => Report::Unseen(String::from_utf8_lossy(text).into_owned()),
+            b'Q' => {
+                let (device, text) = text.split_first_chunk().ok_or(Errno::EBADMSG)?;
+                let (inode, path) = text.split_first_chunk().ok_or(Errno::EBADMSG)?;
+                let (device, inode) = (u64::from_ne_bytes(*device), u64::from_ne_bytes(*inode));
+                Report::Asked(Question { number: value.cast_unsigned(), device, inode, path: path.to_vec() })
+            }
             _ => return Err(Errno::EBADMSG),
         }))
+    }
+
+    fn receive_with_descriptors(&self, flags: MsgFlags) -> Result<(Vec<u8>, Vec<OwnedFd>), Errno> {
+        let mut bytes = vec![0; LONGEST];
+        let mut space = nix::cmsg_space!([RawFd; DESCRIPTORS]);
+        let (length, descriptors) = {
+            let mut parts = [IoSliceMut::new(&mut bytes)];
+            let flags = flags | MsgFlags::MSG_CMSG_CLOEXEC;
+            let message = recvmsg::<()>(self.0.as_raw_fd(), &mut parts, Some(&mut space), flags)?;
+            let mut descriptors = Vec::new();
+            for part in message.cmsgs()? {
+                if let ControlMessageOwned::ScmRights(fds) = part {
+                    descriptors.extend(fds.into_iter().map(own));
+                }
+            }
+            (message.bytes, descriptors)
+        };
+        bytes.truncate(length);
+        Ok((bytes, descriptors))
     }
 
     /// Sends a value of any size; waits while the other end does not read.
@@ -184,15 +228,39 @@ impl Control {
         if text.len() == length { Ok(Some(text)) } else { Err(Errno::EBADMSG) }
     }
 
-    /// To the process that becomes the command: go on; and whether the proxy's variables are all there is.
-    pub fn give_turn(&self, alone: bool) -> Result<(), Errno> {
-        self.send_uninterrupted(&[u8::from(alone)])
+    /// To the process that becomes the command: go on; and, with the first turn, whether somebody would listen to its filter,
+    /// with the second, whether the proxy's variables are all there is.
+    pub fn give_turn(&self, so: bool) -> Result<(), Errno> {
+        self.send_uninterrupted(&[u8::from(so)])
     }
 
     /// In that process: waits for its turn, and what is said with it. `None` when pid 1 is gone.
     pub fn await_turn(&self) -> Option<bool> {
         let mut said = [0];
         (self.wait(&mut said) == Ok(1)).then_some(said != [0])
+    }
+
+    /// In that process, to pid 1: what to listen to its filter with, or why nobody does; `None` where there is nothing to say.
+    pub fn hand_listener(&self, listener: Result<OwnedFd, Option<Errno>>) -> Result<(), Errno> {
+        match listener {
+            Ok(listener) => self.send(&0_i32.to_ne_bytes(), &[listener]),
+            Err(errno) => self.send(&errno.map_or(0, |errno| errno as i32).to_ne_bytes(), &[]),
+        }
+    }
+
+    /// In pid 1: waits for what [`Control::hand_listener`] sends. Where the other end is closed instead, that has said why.
+    pub fn take_listener(&self) -> Result<OwnedFd, Option<Errno>> {
+        loop {
+            match self.receive_with_descriptors(MsgFlags::empty()) {
+                Err(Errno::EINTR) => (),
+                Err(errno) => return Err(Some(errno)),
+                Ok((word, descriptors)) => {
+                    let errno = word.try_into().map_or(0, i32::from_ne_bytes);
+                    let why = (errno != 0).then(|| Errno::from_raw(errno));
+                    return descriptors.into_iter().next().ok_or(why);
+                }
+            }
+        }
     }
 
     fn send_uninterrupted(&self, packet: &[u8]) -> Result<(), Errno> {
@@ -213,23 +281,36 @@ impl Control {
         }
     }
 
-    /// To pid 1: a signal is four bytes, a question for a socket the one byte that is its family.
-    pub fn ask(&self, request: Request) -> Result<(), Errno> {
-        match request {
-            Request::Signal(signal) => self.send(&signal.to_ne_bytes(), &[]),
-            Request::Socket { v6 } => self.send_uninterrupted(&[if v6 { 6 } else { 4 }]),
+    /// To pid 1: a signal is four bytes, an answer eight, and a wish for a socket the one byte that is its family.
+    pub fn say(&self, word: Word) -> Result<(), Errno> {
+        match word {
+            Word::Signal(signal) => self.send(&signal.to_ne_bytes(), &[]),
+            Word::Socket { v6 } => self.send_uninterrupted(&[if v6 { 6 } else { 4 }]),
+            Word::Answer(number, allowed) => {
+                self.send(&[number.to_ne_bytes(), u32::from(allowed).to_ne_bytes()].concat(), &[])
+            }
         }
     }
 
-    /// In pid 1: the next request; `None` when the supervisor is gone.
-    pub fn asked(&self) -> Result<Option<Request>, Errno> {
-        let mut bytes = [0; 4];
-        match (nix::sys::socket::recv(self.0.as_raw_fd(), &mut bytes, MsgFlags::MSG_DONTWAIT)?, bytes[0]) {
-            (0, _) => Ok(None),
-            (4, _) => Ok(Some(Request::Signal(i32::from_ne_bytes(bytes)))),
-            (1, family @ (4 | 6)) => Ok(Some(Request::Socket { v6: family == 6 })),
+    /// In pid 1: the next word of the supervisor; `None` when it is gone.
+    pub fn word(&self) -> Result<Option<Word>, Errno> {
+        let mut bytes = [0; 9];
+        match nix::sys::socket::recv(self.0.as_raw_fd(), &mut bytes, MsgFlags::MSG_DONTWAIT)? {
+            0 => Ok(None),
+            1 if matches!(bytes[0], 4 | 6) => Ok(Some(Word::Socket { v6: bytes[0] == 6 })),
+            4 => Ok(Some(Word::Signal(i32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])))),
+            8 => {
+                let number = u32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+                let allowed = u32::from_ne_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]);
+                Ok(Some(Word::Answer(number, allowed == 1)))
+            }
             _ => Err(Errno::EBADMSG),
         }
+    }
+
+    /// The same end, for another thread.
+    pub fn try_clone(&self) -> Result<Control, Errno> {
+        self.0.try_clone().map(Control).map_err(|_| Errno::EMFILE)
     }
 }
 
@@ -318,14 +399,20 @@ mod tests {
     }
 
     #[test]
-    fn requests_arrive_and_are_answered() {
+    fn words_arrive_and_are_answered() {
         let (ours, theirs) = Control::pair().unwrap();
-        let requests = [Request::Signal(15), Request::Socket { v6: false }, Request::Socket { v6: true }];
-        for request in requests {
-            ours.ask(request).unwrap();
+        let words = [
+            Word::Signal(15),
+            Word::Socket { v6: false },
+            Word::Answer(7, true),
+            Word::Socket { v6: true },
+            Word::Answer(8, false),
+        ];
+        for word in words {
+            ours.say(word).unwrap();
         }
-        for request in requests {
-            assert_eq!(theirs.asked().unwrap(), Some(request));
+        for word in words {
+            assert_eq!(theirs.word().unwrap(), Some(word));
         }
         theirs.report(&Report::Socket(Err(23))).unwrap();
         let socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -333,6 +420,30 @@ mod tests {
         assert!(matches!(ours.receive(MsgFlags::empty()), Ok(Some(Report::Socket(Err(23))))));
         assert!(matches!(ours.receive(MsgFlags::empty()), Ok(Some(Report::Socket(Ok(_))))));
         drop(ours);
-        assert_eq!(theirs.asked().unwrap(), None);
+        assert_eq!(theirs.word().unwrap(), None);
+    }
+
+    #[test]
+    fn a_question_arrives_as_it_was_asked() {
+        let (ours, theirs) = Control::pair().unwrap();
+        let path = b"/run/\xff\n.sock".to_vec();
+        let question = Question { number: u32::MAX, device: 7, inode: u64::MAX, path };
+        theirs.report(&Report::Asked(question.clone())).unwrap();
+        match ours.receive(MsgFlags::empty()).unwrap() {
+            Some(Report::Asked(got)) => assert_eq!(got, question),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn who_listens_is_told_once() {
+        let (ours, theirs) = Control::pair().unwrap();
+        let file = OwnedFd::from(std::net::TcpListener::bind("127.0.0.1:0").unwrap());
+        theirs.hand_listener(Ok(file)).unwrap();
+        assert!(ours.take_listener().is_ok());
+        theirs.hand_listener(Err(Some(Errno::EBUSY))).unwrap();
+        assert_eq!(ours.take_listener().unwrap_err(), Some(Errno::EBUSY));
+        drop(theirs);
+        assert_eq!(ours.take_listener().unwrap_err(), None);
     }
 }

@@ -4,7 +4,7 @@
 
 use super::control::{Control, Failure, Report};
 use super::native::{NAMESPACES, map_ids};
-use super::{capture, kernel, landlock, mounts, network, proc};
+use super::{broker, capture, kernel, landlock, mounts, network, proc};
 use crate::backend::bubblewrap::Ports;
 use crate::proxy::upstream::Upstream;
 use nix::errno::Errno;
@@ -127,14 +127,17 @@ fn landlock_abi() -> Probe {
 }
 
 fn notification() -> Probe {
-    let result = inside(|| kernel::try_notification().map_err(|errno| Failure::setup("be notified", errno)));
-    let costs = "names that appear while the command runs cannot be watched";
+    let result = inside(|| {
+        broker::may_look().map_err(|errno| Failure::setup("look into other processes", errno))?;
+        kernel::try_notification().map_err(|errno| Failure::setup("be notified", errno))
+    });
+    let costs = "unix sockets are closed to the command, its own servers' too; with a `socket` rule it cannot be run";
     Probe::new(
         "notification",
         false,
-        worked(result, "with descriptors in the answer"),
+        worked(result, "calls can be performed"),
         costs,
-        "use Linux 5.14 or newer",
+        "use Linux 5.19 or newer; in a container: docker run --cap-add SYS_PTRACE; not kernel.yama.ptrace_scope=3",
     )
 }
 

@@ -1,10 +1,11 @@
 //! pid 1 of the sandbox: starts the command, passes signals on, reaps, and takes everything down with the supervisor.
 //!
-//! It holds nothing but its control socket, and never runs another program.
+//! It holds its control socket, and what it takes to serve the command's notified system calls; it never runs another program.
 
+use super::broker::{self, Broker};
 use super::capture::Doors;
 use super::command::{self, Command};
-use super::control::{Control, Failure, Report, Request};
+use super::control::{Control, Failure, Report, Word};
 use super::defence::Defence;
 use super::kernel::{self, Change};
 use super::network;
@@ -13,7 +14,8 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::Pid;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::sync::Arc;
 
 /// What pid 1 is before it has a child; a child is all of that too.
 pub fn settle(missing: &[Defence]) -> Result<(), Failure> {
@@ -37,49 +39,101 @@ pub fn ready(control: &Control, doors: Option<Doors>) -> Result<(), Failure> {
     control.report(&Report::Ready(sockets, missing)).map_err(|errno| Failure::setup("speak to the supervisor", errno))
 }
 
-/// In the finished tree: tells that it stands, starts the command, and stays until it ends.
-pub fn run(control: &Control, command: Command, doors: Option<Doors>) -> Result<std::convert::Infallible, Failure> {
+/// In the finished tree: tells that it stands, starts the command, and stays until it ends. `proc` is the root of a procfs.
+pub fn run(
+    control: &Control,
+    command: Command,
+    doors: Option<Doors>,
+    proc: Option<OwnedFd>,
+) -> Result<std::convert::Infallible, Failure> {
     settle(&command.missing)?;
+    let proc = proc.filter(|_| broker::may_look().is_ok());
     ready(control, doors)?;
+    let (ours, theirs) = Control::pair().map_err(|errno| Failure::setup("make a control socket", errno))?;
     let Some(child) = kernel::fork().map_err(|errno| Failure::setup("fork", errno))? else {
-        command::start(&command, control)
+        drop(ours);
+        command::start(&command, control, &theirs)
     };
-    drop(command);
-    attend(control, child)
+    drop(theirs);
+    ours.give_turn(proc.is_some()).map_err(|errno| Failure::setup("start the command", errno))?;
+    let broker = hear(control, &ours, proc, &command.missing)?;
+    drop((ours, command));
+    attend(control, child, broker)
+}
+
+/// Who serves what the command's filter notifies of; waits until it is in force. The command has ended where it is not.
+pub fn hear(
+    control: &Control,
+    command: &Control,
+    proc: Option<OwnedFd>,
+    missing: &[Defence],
+) -> Result<Option<Arc<Broker>>, Failure> {
+    let failed = |errno| Failure::setup("listen to the system call filter", errno);
+    match (command.take_listener(), proc) {
+        (Ok(listener), Some(proc)) => {
+            let control = control.try_clone().map_err(failed)?;
+            Ok(Some(Broker::new(listener, proc, control, !missing.contains(&Defence::Performed))))
+        }
+        (Ok(_), None) => Err(failed(Errno::ENOTSUP)),
+        (Err(why), _) => {
+            if let Some(errno) = why {
+                control.report(&Report::Unheard(errno as i32)).map_err(failed)?;
+            }
+            Ok(None)
+        }
+    }
 }
 
 /// Stays until the command, which is this child, ends.
-pub fn attend(control: &Control, child: Pid) -> Result<std::convert::Infallible, Failure> {
-    kernel::close_all_but(&[control.as_raw_fd()]).map_err(|errno| Failure::setup("close descriptors", errno))?;
-    kernel::drop_capabilities().map_err(|errno| Failure::setup("drop capabilities", errno))?;
+pub fn attend(control: &Control, child: Pid, broker: Option<Arc<Broker>>) -> Result<std::convert::Infallible, Failure> {
+    let mut held = vec![control.as_raw_fd()];
+    held.extend(broker.iter().flat_map(|broker| broker.descriptors()));
+    kernel::close_all_but(&held).map_err(|errno| Failure::setup("close descriptors", errno))?;
+    let kept = if broker.is_some() { broker::CAPABILITIES } else { 0 };
+    kernel::keep_capabilities(kept).map_err(|errno| Failure::setup("drop capabilities", errno))?;
+    // Until its first call.
+    let mut idle = broker.clone();
     let mut mask = SigSet::empty();
     mask.add(Signal::SIGCHLD);
     let children = SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
         .map_err(|errno| Failure::setup("watch for children", errno))?;
     loop {
         let mut ready =
-            [PollFd::new(control.as_fd(), PollFlags::POLLIN), PollFd::new(children.as_fd(), PollFlags::POLLIN)];
+            vec![PollFd::new(control.as_fd(), PollFlags::POLLIN), PollFd::new(children.as_fd(), PollFlags::POLLIN)];
+        ready.extend(idle.as_ref().map(|broker| PollFd::new(broker.listener(), PollFlags::POLLIN)));
         match poll(&mut ready, PollTimeout::NONE) {
             Ok(_) | Err(Errno::EINTR) => (),
             Err(_) => kernel::exit(125),
         }
-        forward(control, child);
+        let called = ready.get(2).and_then(PollFd::revents).unwrap_or(PollFlags::empty());
+        if !called.is_empty()
+            && let Some(broker) = idle.take()
+            && called.contains(PollFlags::POLLIN)
+        {
+            broker.start()?;
+        }
+        heed(control, child, broker.as_deref());
         while let Ok(Some(_)) = children.read_signal() {}
-        reap(control, child);
+        reap(control, child, broker.as_deref());
     }
 }
 
-/// Does what the supervisor asks for. The end of pid 1 is the end of every process in the sandbox.
-fn forward(control: &Control, child: Pid) {
+/// What the supervisor says. The end of pid 1 is the end of every process in the sandbox.
+fn heed(control: &Control, child: Pid, broker: Option<&Broker>) {
     loop {
-        match control.asked() {
-            Ok(Some(Request::Socket { v6 })) => {
+        match control.word() {
+            Ok(Some(Word::Answer(number, allowed))) => {
+                if let Some(broker) = broker {
+                    broker.answered(number, allowed);
+                }
+            }
+            Ok(Some(Word::Socket { v6 })) => {
                 let socket = network::connection(v6).map_err(|errno| errno as i32);
                 if control.report(&Report::Socket(socket)).is_err() {
                     kernel::exit(125);
                 }
             }
-            Ok(Some(Request::Signal(signal))) => {
+            Ok(Some(Word::Signal(signal))) => {
                 if let Ok(signal) = Signal::try_from(signal) {
                     let _ = nix::sys::signal::kill(child, signal);
                 }
@@ -91,7 +145,7 @@ fn forward(control: &Control, child: Pid) {
     }
 }
 
-fn reap(control: &Control, child: Pid) {
+fn reap(control: &Control, child: Pid, broker: Option<&Broker>) {
     loop {
         let change = match kernel::changed_child() {
             Ok(None) | Err(Errno::ECHILD) => return,
@@ -106,6 +160,9 @@ fn reap(control: &Control, child: Pid) {
         };
         let sent = control.report(&report).is_ok();
         if ended {
+            if let Some(broker) = broker {
+                broker.finish();
+            }
             kernel::exit(if sent { 0 } else { 125 });
         }
     }

@@ -199,11 +199,19 @@ pub fn drop_bounding_set() -> Result<(), Errno> {
     Ok(())
 }
 
+/// As bits of a set (capabilities(7)).
+pub const NET_ADMIN: u32 = 1 << 12;
+pub const SYS_PTRACE: u32 = 1 << 19;
+
 /// Empties every other capability set, the ambient one included, and locks the securebits, so that no later exec, whatever
 /// the file or the user id, gives one back (capabilities(7)).
-#[allow(unsafe_code)]
 pub fn drop_capabilities() -> Result<(), Errno> {
-    const VERSION_3: u32 = 0x2008_0522;
+    keep_capabilities(0)
+}
+
+/// The same, but that these stay permitted: in force are they in [`with_capabilities`] alone.
+#[allow(unsafe_code)]
+pub fn keep_capabilities(kept: u32) -> Result<(), Errno> {
     const NOROOT: libc::c_ulong = 0b11;
     const NO_SETUID_FIXUP: libc::c_ulong = 0b11 << 2;
     const KEEP_CAPS_LOCKED: libc::c_ulong = 1 << 5;
@@ -215,8 +223,22 @@ pub fn drop_capabilities() -> Result<(), Errno> {
     let bits = NOROOT | NO_SETUID_FIXUP | KEEP_CAPS_LOCKED | NO_AMBIENT_RAISE;
     // SAFETY: takes integers only.
     checked(libc::c_long::from(unsafe { libc::prctl(libc::PR_SET_SECUREBITS, bits, 0, 0, 0) }))?;
+    set_capabilities(0, kept)
+}
+
+/// Does something with capabilities in force that this thread has kept.
+pub fn with_capabilities<T>(kept: u32, act: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
+    set_capabilities(kept, kept)?;
+    let done = act();
+    set_capabilities(0, kept)?;
+    done
+}
+
+#[allow(unsafe_code)]
+fn set_capabilities(effective: u32, permitted: u32) -> Result<(), Errno> {
+    const VERSION_3: u32 = 0x2008_0522;
     let header = [VERSION_3, 0];
-    let sets = [0u32; 6];
+    let sets = [effective, permitted, 0, 0, 0, 0];
     // SAFETY: header and sets have the layout that version 3 of capset(2) reads: two words, and two times three.
     checked(unsafe { libc::syscall(libc::SYS_capset, header.as_ptr(), sets.as_ptr()) }).map(drop)
 }
@@ -321,8 +343,20 @@ pub fn landlock_restrict(ruleset: BorrowedFd<'_>) -> Result<(), Errno> {
 }
 
 /// Loads a filter for this process and all its children (seccomp(2)).
-#[allow(unsafe_code)]
 pub fn load_filter(program: &[Instruction]) -> Result<(), Errno> {
+    set_filter(program, 0).map(drop)
+}
+
+/// The same, and listens to it: for each call that it is to notify of. Who waits for an answer is disturbed by no signal but
+/// one that kills (Linux 5.19), so that nothing is done twice.
+pub fn load_notifying_filter(program: &[Instruction]) -> Result<OwnedFd, Errno> {
+    const NEW_LISTENER: u64 = 1 << 3;
+    const WAIT_KILLABLE_RECV: u64 = 1 << 5;
+    descriptor(set_filter(program, NEW_LISTENER | WAIT_KILLABLE_RECV)?)
+}
+
+#[allow(unsafe_code)]
+fn set_filter(program: &[Instruction], flags: u64) -> Result<libc::c_long, Errno> {
     #[repr(C)]
     struct Program {
         length: u16,
@@ -333,7 +367,7 @@ pub fn load_filter(program: &[Instruction]) -> Result<(), Errno> {
     let program = Program { length, filter: program.as_ptr() };
     // SAFETY: `Program` is laid out as `struct sock_fprog`, `Instruction` as `struct sock_filter`, and the length is
     // that of the slice.
-    checked(unsafe { libc::syscall(libc::SYS_seccomp, SET_MODE_FILTER, 0, std::ptr::from_ref(&program)) }).map(drop)
+    checked(unsafe { libc::syscall(libc::SYS_seccomp, SET_MODE_FILTER, flags, std::ptr::from_ref(&program)) })
 }
 
 /// What became of a child.
@@ -378,26 +412,14 @@ pub fn memory_file(name: &CStr, text: &[u8]) -> Result<OwnedFd, Errno> {
     Ok(file)
 }
 
-/// Whether this kernel notifies of system calls, and hands a descriptor over with the answer (Linux 5.14). Loads a
-/// filter that permits everything: for a process that is about to end.
+/// Whether this kernel notifies of system calls, leaves who waits undisturbed, and hands a descriptor over with the answer
+/// (Linux 5.19 has all of that). Loads a filter that permits everything: for a process that is about to end.
 #[allow(unsafe_code)]
 pub fn try_notification() -> Result<(), Errno> {
-    #[repr(C)]
-    struct Program {
-        length: u16,
-        filter: *const Instruction,
-    }
-    const SET_MODE_FILTER: u32 = 1;
-    const NEW_LISTENER: u64 = 1 << 3;
     const RET_ALLOW: u32 = 0x7fff_0000;
     const ADDFD: libc::c_ulong = 0x4018_2103;
     const ADDFD_SEND: u32 = 1 << 1;
-    let filter = [Instruction { code: 0x06, jt: 0, jf: 0, k: RET_ALLOW }];
-    let program = Program { length: 1, filter: filter.as_ptr() };
-    // SAFETY: `Program` is laid out as `struct sock_fprog`, and its length is that of the array.
-    let listener = descriptor(unsafe {
-        libc::syscall(libc::SYS_seccomp, SET_MODE_FILTER, NEW_LISTENER, std::ptr::from_ref(&program))
-    })?;
+    let listener = load_notifying_filter(&[Instruction { code: 0x06, jt: 0, jf: 0, k: RET_ALLOW }])?;
     // `struct seccomp_notif_addfd`: id, flags, srcfd, newfd, newfd_flags.
     let mut addfd = [0u64, u64::from(ADDFD_SEND), 0];
     // SAFETY: the request reads 24 bytes, which are there.

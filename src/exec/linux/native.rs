@@ -10,7 +10,7 @@ use super::control::{Control, Failure, Report};
 use super::defence::Defence;
 use super::mounts::{self, Stage};
 use super::supervisor::{self, Started};
-use super::{Error, capture, init, kernel, network, wire};
+use super::{Error, broker, capture, init, kernel, network, wire};
 use crate::backend::bubblewrap::{Network, Plan};
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, open};
@@ -157,6 +157,7 @@ fn prepare(
         network::set_up()?;
     }
     let stage = Stage::new(missing)?;
+    let proc = stage.proc.as_ref().ok().and_then(|proc| proc.try_clone().ok()).filter(|_| broker::may_look().is_ok());
 
     let received = || match control.take_over() {
         Ok(Some(text)) => Ok(text),
@@ -173,15 +174,16 @@ fn prepare(
     };
     let alone = doors.as_ref().is_some_and(Doors::alone);
     let mut entered = Ok(());
-    mounts::enter(stage, &plan, missing, || entered = ours.give_turn(alone))?;
+    mounts::enter(stage, &plan, missing, || entered = ours.give_turn(proc.is_some()))?;
     turn(entered)?;
     if doors.is_some() {
         mounts::cover_names()?;
     }
     init::ready(control, doors)?;
+    let broker = init::hear(control, &ours, proc, missing)?;
     turn(ours.give_turn(alone))?;
     drop((ours, plan));
-    init::attend(control, child)
+    init::attend(control, child, broker)
 }
 
 /// The caller is who it was, inside as outside; nobody else is mapped (`user_namespaces(7)`).

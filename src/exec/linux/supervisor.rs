@@ -1,6 +1,8 @@
 //! The half that stays outside: passes signals in, serves the proxy, watches the wall clock, and tells how it ended.
 
-use super::control::{Control, Failure, Report, Request, Stage};
+mod sockets;
+
+use super::control::{Control, Failure, Report, Stage, Word};
 use super::listen::{self, Question};
 use super::terminal::Terminal;
 use super::{Error, Exit, capture, kernel, landlock};
@@ -72,15 +74,20 @@ pub struct Started {
     pub silence: &'static str,
 }
 
+/// By what connections are decided, and who is told.
+pub struct Decides {
+    /// Those that the command was started with. Without rules nothing is allowed.
+    pub rules: Option<Arc<Rules>>,
+    pub events: Arc<dyn Sink>,
+    pub announce: fn(&str),
+}
+
 /// What goes on beside the command.
 pub struct Served {
     pub proxied: Option<Proxied>,
     /// On the host, for servers of the command's.
     pub listeners: Vec<TcpListener>,
-    /// Those that the command was started with.
     pub rules: Arc<Rules>,
-    pub events: Arc<dyn Sink>,
-    pub announce: fn(&str),
 }
 
 /// What the proxy needs.
@@ -91,8 +98,9 @@ pub struct Proxied {
     pub live: Option<Box<dyn FnOnce(Arc<InForce>) + Send>>,
 }
 
-struct Supervisor {
+struct Supervisor<'d> {
     started: Started,
+    decides: &'d Decides,
     signals: Signals,
     /// What was made inside, and what was not.
     doors: Option<(Vec<OwnedFd>, Option<capture::Missing>)>,
@@ -112,11 +120,13 @@ pub fn supervise(
     started: Started,
     signals: Signals,
     time: Option<Duration>,
+    decides: &Decides,
     mut served: Option<Served>,
 ) -> Result<Exit, Error> {
     let terminal = Terminal::remember();
     let mut supervisor = Supervisor {
         started,
+        decides,
         signals,
         doors: None,
         ready: false,
@@ -137,7 +147,7 @@ pub fn supervise(
             && let Some(served) = served.take()
         {
             if let Some(missing) = missing {
-                (served.announce)(&not_redirected(&missing));
+                (decides.announce)(&not_redirected(&missing));
             }
             proxy_failure = supervisor.serve(sockets, deadline, served)?;
             break;
@@ -160,7 +170,7 @@ fn timeout(deadline: Option<Instant>) -> PollTimeout {
     PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX)
 }
 
-impl Supervisor {
+impl Supervisor<'_> {
     /// Waits for one round of whatever happens first; whether the sandbox is gone.
     fn ended(&mut self, timeout: PollTimeout) -> Result<bool, Error> {
         let (gone, signals, control) = {
@@ -199,7 +209,7 @@ impl Supervisor {
             if number == Signal::SIGCONT as i32 {
                 // We were stopped, and what was reported before is over: the command goes on with us.
                 self.hear_stale();
-                let _ = self.started.control.ask(Request::Signal(number));
+                let _ = self.started.control.say(Word::Signal(number));
                 continued = true;
                 continue;
             }
@@ -214,7 +224,7 @@ impl Supervisor {
                 self.given_up = Some(number);
                 self.kill();
             } else if sent {
-                let _ = self.started.control.ask(Request::Signal(number));
+                let _ = self.started.control.say(Word::Signal(number));
             }
         }
         continued
@@ -271,12 +281,18 @@ impl Supervisor {
                     let _ = waiting.send(socket.map_err(std::io::Error::from_raw_os_error));
                 }
             }
+            Report::Unheard(errno) => (self.decides.announce)(&not_performed(Errno::from_raw(errno))),
+            Report::Unseen(what) => sockets::unseen(self.decides, what),
+            Report::Asked(question) => {
+                let allowed = sockets::may_connect(self.decides, &question);
+                let _ = self.started.control.say(Word::Answer(question.number, allowed));
+            }
         }
     }
 
     /// Asks pid 1 for a socket; the answer comes with its reports.
     fn ask_for_socket(&mut self, (v6, answer): Question) {
-        match self.started.control.ask(Request::Socket { v6 }) {
+        match self.started.control.say(Word::Socket { v6 }) {
             Ok(()) => self.waiting.push_back(answer),
             Err(errno) => drop(answer.send(Err(errno.into()))),
         }
@@ -303,7 +319,7 @@ impl Supervisor {
     ) -> Result<Option<std::io::Error>, Error> {
         let act = "start the proxy";
         let failed = |source| Error::Setup { act: act.into(), source };
-        let Served { mut proxied, listeners, rules, events, announce: _ } = served;
+        let Served { mut proxied, listeners, rules } = served;
         if let Some(live) =
             proxied.as_mut().and_then(|proxied| Some((proxied.live.take()?, Arc::clone(&proxied.in_force))))
         {
@@ -316,6 +332,7 @@ impl Supervisor {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
         runtime.block_on(async {
             let limits = proxy::Limits::STANDARD.within(descriptors);
+            let events = Arc::clone(&self.decides.events);
             let (questions, mut asked) = tokio::sync::mpsc::unbounded_channel();
             let inbound = inbound(listeners, &rules, questions).map_err(failed)?;
             let mut inbound = std::pin::pin!(inbound.serve(Arc::clone(&events), limits));
@@ -426,6 +443,16 @@ fn inbound(
     Ok(proxy::Inbound { listeners: served, dial: listen::dial(questions) })
 }
 
+fn not_performed(errno: Errno) -> String {
+    let why = match errno {
+        Errno::EBUSY => "another sandbox around this one listens to system calls",
+        Errno::EINVAL | Errno::ENOSYS => "Linux 5.19 or newer is needed",
+        Errno::EPERM => "nothing here may look into another process",
+        errno => errno.desc(),
+    };
+    format!("unix sockets are closed to the command, its own too ({why}); see `srt doctor`")
+}
+
 /// The sockets by what they are. They come from our own process inside, before the command was there.
 fn doors(sockets: Vec<OwnedFd>) -> std::io::Result<Doors> {
     let (mut listeners, mut datagrams) = (Vec::new(), Vec::new());
@@ -446,7 +473,7 @@ pub fn raise_open_files() -> Result<u64, Errno> {
     Ok(hard)
 }
 
-impl Drop for Supervisor {
+impl Drop for Supervisor<'_> {
     fn drop(&mut self) {
         // On every way out, an error's included.
         self.kill();

@@ -7,19 +7,40 @@ use std::os::unix::net::{UnixDatagram, UnixListener};
 fn attack(place: &std::path::Path) -> String {
     format!(
         "
-import socket
+import os, socket
 def attempt(name, act):
     try:
         act()
         print(name, 'reached')
     except OSError as error:
         print(name, error.errno)
-attempt('stream', lambda: socket.socket(socket.AF_UNIX, socket.SOCK_STREAM).connect('{0}/stream'))
-attempt('datagram', lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)[0].sendto(b'x', '{0}/datagram'))
+def stream(path):
+    return lambda: socket.socket(socket.AF_UNIX, socket.SOCK_STREAM).connect(path)
+place = '{0}'
+attempt('stream', stream(place + '/stream'))
+attempt('relative', stream('stream'))
+os.symlink('stream', 'link')
+attempt('link', stream('link'))
+attempt('root', stream('/proc/self/root' + place + '/stream'))
+attempt('directory', stream('/proc/self/cwd/stream'))
+attempt('descriptor', stream('/proc/self/fd/%d' % os.open('stream', os.O_PATH)))
+attempt('in a directory', stream('/proc/thread-self/fd/%d/stream' % os.open('.', os.O_PATH)))
+own = socket.socket(socket.AF_UNIX)
+own.bind('own')
+own.listen()
+os.unlink('own')
+attempt('hard link', lambda: (os.link('stream', 'own', follow_symlinks=False), stream('own')()))
+os.rename('stream', 'moved')
+attempt('moved', stream('moved'))
+os.rename('moved', 'stream')
+attempt('datagram', lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)[0].sendto(b'x', place + '/datagram'))
 ",
         place.display()
     )
 }
+
+const STREAMS: [&str; 9] =
+    ["stream", "relative", "link", "root", "directory", "descriptor", "in a directory", "hard link", "moved"];
 
 #[test]
 fn services_of_the_host_are_out_of_reach() {
@@ -29,12 +50,22 @@ fn services_of_the_host_are_out_of_reach() {
         for name in ["stream", "datagram"] {
             give(&scratch.join(name), user);
         }
+        let said = |streams: &str, datagram: &str| {
+            for name in ["link", "own"] {
+                let _ = std::fs::remove_file(scratch.join(name));
+            }
+            let streams: String = STREAMS.iter().map(|name| format!("{name} {streams}\n")).collect();
+            format!("{streams}datagram {datagram}\n")
+        };
         let run = Run::policy("allow write $WORKSPACE", scratch, "").with_python(&attack(scratch)).as_user_of(user);
-        const EAFNOSUPPORT: &str = "stream 97\ndatagram 97\n";
-        assert_eq!(run.succeeds(), EAFNOSUPPORT);
-        assert_eq!(run.clone().without_landlock().succeeds(), EAFNOSUPPORT);
-        let open = run.with_call("socket").with_call("socketpair");
-        assert_eq!(open.succeeds(), "stream reached\ndatagram reached\n");
+        // EACCES, EAFNOSUPPORT.
+        let refused = said("13", "97");
+        assert_eq!(run.succeeds(), refused);
+        let _ = said("", "");
+        assert_eq!(run.clone().without_landlock().succeeds(), refused);
+        let _ = said("", "");
+        let open = run.with_call("connect").with_call("socketpair");
+        assert_eq!(open.succeeds(), said("reached", "reached"));
         drop((stream, datagram));
     });
 }

@@ -71,7 +71,8 @@ codes! {
     ///
     /// ## What it says
     /// A rule allows something at a path that does not exist, in a place that is not otherwise allowed; or the `except` of a rule
-    /// that denies leaves such a path open. Nothing is granted there. This is a *stricter* gap.
+    /// that denies leaves such a path open. Nothing is granted there. The same is said of a rule that allows connecting to the
+    /// sockets in a directory which the sandbox does not show. This is a *stricter* gap.
     ///
     /// ## Why
     /// What is not there cannot be mounted, and making it would write to the host before the command was even started.

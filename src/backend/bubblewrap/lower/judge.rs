@@ -119,6 +119,7 @@ fn access(verb: Verb, path: AbsPath) -> Access {
     match verb {
         Verb::Write => Access::Write(path),
         Verb::Exec => Access::Exec(path),
+        Verb::Socket => Access::Socket(path),
         _ => Access::Read(path),
     }
 }

@@ -5,6 +5,7 @@ mod gaps;
 
 use super::codes;
 use super::judge::{Judge, State};
+use super::sockets;
 use super::tree::{Place, Point, Tree};
 use super::{Needs, User};
 use crate::backend::bubblewrap::plan::{DEVICES, Landlock, Mount, Root};
@@ -277,11 +278,13 @@ impl Builder<'_> {
         let point = &self.tree.points[at];
         let state = self.judge.state(&point.path);
         let State { write, exec, .. } = state;
+        // A socket cannot be opened, whatever may be read: it is shown to be connected to.
+        let shown = state.read || sockets::connects(self.judge, point);
         self.ops[at] = match around {
-            Cover::Host { .. } if !state.read => Some(Op::MaskFile),
+            Cover::Host { .. } if !shown => Some(Op::MaskFile),
             Cover::Host { .. } if around == (Cover::Host { write, exec }) => None,
             Cover::Host { .. } => Some(Op::Bind { write, exec }),
-            _ => state.read.then_some(Op::Bind { write, exec }),
+            _ => shown.then_some(Op::Bind { write, exec }),
         };
         if write && !around.is_writable() && self.ops[at].is_some() {
             let verdict = self.judge.verdict(Verb::Write, &point.path);

@@ -1,4 +1,4 @@
-//! What the plan says of connections, and the rules for which this build has no mechanism on Linux.
+//! What the plan says of connections to other hosts, and the rules for which this build has no mechanism on Linux.
 //!
 //! Connections are redirected where they are made. A port of the loopback is the command's own unless a rule names it as the
 //! host's; a rule over all ports would leave the command none.
@@ -16,9 +16,6 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 pub(super) fn lower(policy: &Policy, gaps: &mut Vec<Diagnostic>, errors: &mut Vec<Diagnostic>) -> Network {
     let allows = |verb: Verb| policy.rules.iter().filter(move |r| r.effect == Effect::Allow && r.verb == verb);
-    for rule in allows(Verb::Socket) {
-        errors.push(unenforceable(rule, "connecting to a unix socket", "leave the rule out"));
-    }
     for rule in allows(Verb::Connect) {
         if matches!(&rule.subject, Subject::Peers(peers) if peers.udp) {
             errors.push(unenforceable(rule, "UDP", "drop `/udp`, or leave the rule out"));

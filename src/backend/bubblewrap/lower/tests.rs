@@ -81,7 +81,8 @@ pub(super) fn bind(mut policy: Policy, listing: &Listing) -> BoundPolicy {
         }
     };
     for (at, rule) in policy.rules.iter().enumerate() {
-        for pattern in tree::patterns(rule) {
+        let Subject::Paths(set) = &rule.subject else { continue };
+        for pattern in set.include.iter().chain(&set.exclude) {
             match pattern.as_literal() {
                 Some(path) => see(&path),
                 None => {
@@ -349,11 +350,61 @@ fn writing_without_reading_is_an_error_with_its_witness() {
 
 #[test]
 fn rules_without_a_mechanism_are_refused() {
-    let bound = bind(policy(Effect::Allow, rules(&["allow socket /run/x.sock"])), &Listing::new(&[]));
-    let errors = lower(&bound, &Needs::default()).unwrap_err();
-    assert_eq!(errors[0].code.name, "unenforceable");
-    let bound = bind(policy(Effect::Allow, rules(&["deny socket /run/x.sock"])), &Listing::new(&[]));
-    assert_eq!(lower(&bound, &Needs::default()).unwrap().plan.network, Network::Loopback);
+    let peers = PeerSet {
+        endpoint: Endpoint::Addresses(parse_network("127.0.0.1/32").unwrap()),
+        tcp: true,
+        udp: false,
+        ports: PortSet::from_ranges([80..=80]),
+    };
+    for verb in [Verb::Listen, Verb::Connect] {
+        let peers = PeerSet { udp: verb == Verb::Connect, ..peers.clone() };
+        let rule = Rule { verb, subject: Subject::Peers(peers), ..rules(&["allow read /x"]).remove(0) };
+        let bound = bind(policy(Effect::Allow, vec![rule]), &Listing::new(&[]));
+        let errors = lower(&bound, &Needs::default()).unwrap_err();
+        assert_eq!(errors[0].code.name, "unenforceable");
+    }
+}
+
+/// A socket that a rule names is there, whatever may be read around it; nothing else is.
+#[test]
+fn sockets_that_may_be_connected_to_are_shown() {
+    let host = Listing::new(&["/run/", "/run/a.sock=", "/run/b.sock=", "/run/pg/5432=", "/run/d/x", "/dev/log="]);
+    let plan = |default, lines: &[&str]| {
+        let lowered = lower(&bind(policy(default, rules(lines)), &host), &Needs::default()).unwrap();
+        let gaps: Vec<String> = lowered.gaps.iter().map(|gap| gap.message.clone()).collect();
+        let shown = lowered.plan.mounts.iter().filter_map(|mount| match mount {
+            Mount::Bind { path, write: false, exec: false, .. } => Some(String::from_utf8(path.clone()).unwrap()),
+            _ => None,
+        });
+        (shown.collect::<Vec<_>>(), gaps, lowered.plan.sockets)
+    };
+    let none: [String; 0] = [];
+    // Closed: it is mounted by itself.
+    assert_eq!(
+        plan(Effect::Deny, &["allow socket /run/a.sock"]),
+        (vec!["/run/a.sock".to_owned()], none.to_vec(), true)
+    );
+    // Open: it is there already, or shown through what hides it.
+    assert_eq!(plan(Effect::Allow, &["allow socket /run/a.sock"]), (none.to_vec(), none.to_vec(), true));
+    let through = plan(Effect::Allow, &["deny read /run", "allow socket /run/a.sock"]);
+    assert_eq!(through.0, ["/run/a.sock"]);
+    let denied = plan(Effect::Deny, &["allow socket /run/a.sock", "deny socket /run/a.sock"]);
+    assert_eq!((denied.0, denied.2), (none.to_vec(), true));
+    assert!(!plan(Effect::Allow, &["deny socket /run/a.sock"]).2);
+    // What is not there, and is not shown.
+    for (rule, said) in [
+        ("allow socket /run/pg", "`/run/pg` is not shown to the command, so that no socket in it is reached"),
+        ("allow socket /run/z.sock", "`/run/z.sock` does not exist, so that nothing is granted there"),
+        ("allow socket /dev/log", "`/dev/log` does not exist, so that nothing is granted there"),
+    ] {
+        assert_eq!(
+            plan(Effect::Deny, &[rule, "allow read /dev"]).1.iter().filter(|gap| *gap == said).count(),
+            1,
+            "{rule}"
+        );
+    }
+    assert_eq!(plan(Effect::Allow, &["allow socket /run/z.sock", "allow socket /run/pg"]).1, none);
+    assert_eq!(plan(Effect::Deny, &["allow read /run/pg", "allow socket /run/pg"]).1, none);
 }
 
 #[test]

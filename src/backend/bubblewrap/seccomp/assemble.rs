@@ -35,6 +35,7 @@ impl Action {
         match self {
             Action::Allow => 0x7fff_0000,
             Action::Fail(errno) => 0x0005_0000 | errno as u32,
+            Action::Notify => 0x7fc0_0000,
             Action::Kill => 0x8000_0000,
         }
     }

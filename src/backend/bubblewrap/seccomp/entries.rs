@@ -34,6 +34,8 @@ pub struct Test {
 pub enum Action {
     Allow,
     Fail(Errno),
+    /// Whoever listens to the filter answers in its place; ENOSYS where nobody does.
+    Notify,
     /// The whole process, with SIGSYS.
     Kill,
 }
@@ -96,7 +98,7 @@ fn is_not(argument: u8, mask: u32, values: &[u32]) -> Test {
 pub fn entries(table: &Table) -> Vec<Entry> {
     let mut list = Vec::new();
     terminal(&mut list);
-    sockets(&mut list);
+    sockets(&mut list, table.notified);
     if !table.nest {
         namespaces(&mut list);
         mounts(&mut list);
@@ -133,7 +135,7 @@ fn terminal(list: &mut Vec<Entry>) {
     );
 }
 
-fn sockets(list: &mut Vec<Entry>) {
+fn sockets(list: &mut Vec<Entry>, notified: bool) {
     use Action::{Allow, Fail};
     let inet = || is(0, ALL, &[AF_INET, AF_INET6]);
     push(
@@ -171,20 +173,28 @@ fn sockets(list: &mut Vec<Entry>) {
         Allow,
         "asking for the interfaces and addresses of the run's own network namespace",
     );
-    push(
-        list,
-        "socket",
-        Vec::new(),
-        Fail(Errno::NoSuchFamily),
-        "families that no namespace holds (vsock), and unix sockets, by which a service of the host is reached",
-    );
-    push(
-        list,
-        "socketpair",
-        vec![is(0, ALL, &[AF_UNIX]), is(1, SOCK_TYPE_MASK, &[SOCK_STREAM, SOCK_SEQPACKET])],
-        Allow,
-        "connected for good: they reach nobody else",
-    );
+    let connected = || vec![is(0, ALL, &[AF_UNIX]), is(1, SOCK_TYPE_MASK, &[SOCK_STREAM, SOCK_SEQPACKET])];
+    if notified {
+        push(list, "socket", connected(), Allow, "whom they connect to is decided when they do");
+        push(
+            list,
+            "socket",
+            Vec::new(),
+            Fail(Errno::NoSuchFamily),
+            "families that no namespace holds (vsock), and unix datagrams, which reach the host's services unconnected",
+        );
+        push(list, "connect", Vec::new(), Action::Notify, "its address is in memory: made by srt, or refused");
+        push(list, "listen", Vec::new(), Action::Notify, "so that the command's own unix sockets are known");
+    } else {
+        push(
+            list,
+            "socket",
+            Vec::new(),
+            Fail(Errno::NoSuchFamily),
+            "families that no namespace holds (vsock), and unix sockets, by which a service of the host is reached",
+        );
+    }
+    push(list, "socketpair", connected(), Allow, "connected for good: they reach nobody else");
     push(
         list,
         "socketpair",
@@ -271,6 +281,7 @@ impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Action::Allow => "allow",
+            Action::Notify => "notify",
             Action::Kill => "kill",
             Action::Fail(Errno::NotPermitted) => "EPERM",
             Action::Fail(Errno::NoSuchCall) => "ENOSYS",

@@ -4,7 +4,12 @@ use super::entries::{Action, Entry, Errno, Test};
 use super::*;
 
 const MACHINES: [Architecture; 2] = [Architecture::X86_64, Architecture::Aarch64];
-const TABLES: [Table; 2] = [Table { nest: false }, Table { nest: true }];
+const TABLES: [Table; 4] = [
+    Table { nest: false, notified: false },
+    Table { nest: true, notified: false },
+    Table { nest: false, notified: true },
+    Table { nest: true, notified: true },
+];
 
 fn call(architecture: Architecture, number: u32, arguments: [u64; 6]) -> Call {
     Call { number, architecture: architecture.audit(), arguments }
@@ -179,6 +184,32 @@ fn named_calls_answer_as_promised() {
     }
 }
 
+/// Where somebody listens, unix sockets that connect are made, and connecting is asked for, whatever the family.
+#[test]
+fn connecting_is_asked_for() {
+    let (family, notify, allow) = (0x5_0061, 0x7fc0_0000, 0x7fff_0000);
+    let cases: &[(&str, [u64; 3], u32)] = &[
+        ("socket", [1, 1, 0], allow),
+        ("socket", [1, 0x8_0805, 0], allow),
+        ("socket", [1, 2, 0], family),
+        ("socket", [1, 3, 0], family), // the kernel makes a datagram socket of it
+        ("socket", [0x1_0000_0001, 2, 0], family),
+        ("socketpair", [1, 2, 0], family),
+        ("socket", [40, 1, 0], family),
+        ("connect", [3, 0, 0], notify),
+        ("connect", [u64::MAX, 1, 16], notify),
+        ("listen", [3, 128, 0], notify),
+        ("accept", [3, 0, 0], allow),
+    ];
+    for machine in MACHINES {
+        for (name, [a, b, c], want) in cases {
+            let number = machine.number(name).unwrap_or(if machine == MACHINES[0] { 43 } else { 202 });
+            let program = assemble(&entries(&TABLES[2]), machine);
+            assert_eq!(run(&program, &call(machine, number, [*a, *b, *c, 0, 0, 0])), Some(*want), "{machine:?} {name}");
+        }
+    }
+}
+
 #[test]
 fn ptrace_and_process_vm_stay_open() {
     for (machine, numbers) in [(MACHINES[0], [101, 310, 311]), (MACHINES[1], [117, 270, 271])] {
@@ -191,7 +222,7 @@ fn ptrace_and_process_vm_stay_open() {
 
 #[test]
 fn every_number_is_used_and_every_name_has_one() {
-    let plain = entries(&TABLES[0]);
+    let plain = entries(&TABLES[2]);
     for entry in &plain {
         assert!(MACHINES.iter().any(|machine| machine.number(entry.call).is_some()), "{}", entry.call);
     }
@@ -237,7 +268,9 @@ fn listing() {
     settings.set_prepend_module_to_snapshot(false);
     settings.set_omit_expression(true);
     settings.bind(|| {
-        let lines: Vec<String> = entries(&TABLES[0]).iter().map(|e| format!("{e} -- {}", e.reason)).collect();
-        insta::assert_snapshot!("seccomp", lines.join("\n"));
+        for (name, table) in [("seccomp", &TABLES[0]), ("seccomp_notified", &TABLES[2])] {
+            let lines: Vec<String> = entries(table).iter().map(|e| format!("{e} -- {}", e.reason)).collect();
+            insta::assert_snapshot!(name, lines.join("\n"));
+        }
     });
 }

@@ -15,15 +15,13 @@ pub struct Listing {
 }
 
 impl Listing {
-    /// One path each, directories on the way implied: `/a/` a directory, `/a@` a link, else a file.
+    /// One path each, directories on the way implied: `/a/` a directory, `/a@` a link, `/a=` a socket, else a file.
     pub fn new(lines: &[&str]) -> Self {
         let mut nodes = BTreeMap::from([(AbsPath::root(), node(NodeKind::Directory, 1))]);
         for line in lines {
-            let (text, kind) = match (line.strip_suffix('/'), line.strip_suffix('@')) {
-                (Some(text), _) => (text, NodeKind::Directory),
-                (_, Some(text)) => (text, NodeKind::Link),
-                _ => (*line, NodeKind::File),
-            };
+            let kinds = [('/', NodeKind::Directory), ('@', NodeKind::Link), ('=', NodeKind::Socket)];
+            let marked = kinds.into_iter().find_map(|(mark, kind)| Some((line.strip_suffix(mark)?, kind)));
+            let (text, kind) = marked.unwrap_or((line, NodeKind::File));
             let path = path(text);
             let mut inode = nodes.len() as u64 + 1;
             for above in path.parent().unwrap().ancestors() {

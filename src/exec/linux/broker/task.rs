@@ -1,0 +1,110 @@
+//! The thread whose call is served: its descriptors, its memory, its places.
+//!
+//! Whatever is read here can change at once, and the thread can be gone and its number another's: who reads asks afterwards
+//! whether the call still waits.
+
+use crate::exec::linux::kernel::{NET_ADMIN, SYS_PTRACE, with_capabilities};
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, openat};
+use nix::sys::stat::Mode;
+use nix::sys::uio::{RemoteIoVec, process_vm_readv};
+use nix::unistd::Pid;
+use std::io::IoSliceMut;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+
+/// What the broker has kept: to look into commands that have closed themselves to others (`ssh-agent`), and to ask a socket
+/// where it is bound. In force only while that is done, so that whatever is done for a command, is done with no more than it has.
+pub const CAPABILITIES: u32 = SYS_PTRACE | NET_ADMIN;
+
+pub struct Task<'p> {
+    thread: Pid,
+    /// Names the thread, or its process where the kernel knows no better.
+    process: OwnedFd,
+    /// The root of a procfs of this process's namespace.
+    proc: BorrowedFd<'p>,
+}
+
+impl<'p> Task<'p> {
+    pub fn new(thread: Pid, proc: BorrowedFd<'p>) -> Result<Task<'p>, Errno> {
+        // PIDFD_THREAD (Linux 6.9): a thread can have descriptors of its own.
+        const OF_A_THREAD: i32 = libc::O_EXCL;
+        let process = match pidfd(thread, OF_A_THREAD) {
+            Err(Errno::EINVAL) => pidfd(leader(thread, proc)?, 0)?,
+            other => other?,
+        };
+        Ok(Task { thread, process, proc })
+    }
+
+    /// The same open file as a descriptor of the thread (pidfd_getfd(2)). `EBADF`: it has none of this number.
+    pub fn descriptor(&self, number: i32) -> Result<OwnedFd, Errno> {
+        with_capabilities(CAPABILITIES, || duplicate(&self.process, number))
+    }
+
+    /// So many bytes of its memory. `EFAULT`: they are not there.
+    pub fn read(&self, address: u64, length: usize) -> Result<Vec<u8>, Errno> {
+        let mut bytes = vec![0; length];
+        let base = usize::try_from(address).map_err(|_| Errno::EFAULT)?;
+        let there = [RemoteIoVec { base, len: length }];
+        let read = with_capabilities(CAPABILITIES, || {
+            process_vm_readv(self.thread, &mut [IoSliceMut::new(&mut bytes)], &there)
+        })?;
+        if read == length { Ok(bytes) } else { Err(Errno::EFAULT) }
+    }
+
+    /// What its `/proc/self/NAME` leads to, as a place: `root`, `cwd`, `fd/7`.
+    pub fn place(&self, name: &str) -> Result<OwnedFd, Errno> {
+        let path = format!("{}/{name}", self.thread);
+        with_capabilities(CAPABILITIES, || {
+            openat(self.proc, path.as_str(), OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty())
+        })
+    }
+
+    /// Whether this is its number, or its process's.
+    pub fn is_called(&self, number: &[u8]) -> bool {
+        let own = |pid: Pid| pid.to_string().as_bytes() == number;
+        own(self.thread) || leader(self.thread, self.proc).is_ok_and(own)
+    }
+}
+
+/// The process of a thread.
+fn leader(thread: Pid, proc: BorrowedFd<'_>) -> Result<Pid, Errno> {
+    let path = format!("{thread}/status");
+    let file = openat(proc, path.as_str(), OFlag::O_RDONLY | OFlag::O_CLOEXEC, Mode::empty())?;
+    let mut text = [0; 1024];
+    let length = nix::unistd::read(&file, &mut text)?;
+    let text = String::from_utf8_lossy(&text[..length]);
+    let number = text.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok());
+    number.map(Pid::from_raw).ok_or(Errno::ESRCH)
+}
+
+/// Whether this process could serve calls here: nothing around it forbids to look into those it has started.
+pub fn may_look() -> Result<(), Errno> {
+    // The scope in which nobody may trace, whatever its capabilities (Yama, the kernel's admin-guide).
+    if std::fs::read("/proc/sys/kernel/yama/ptrace_scope").is_ok_and(|scope| scope.starts_with(b"3")) {
+        return Err(Errno::EPERM);
+    }
+    let own = pidfd(nix::unistd::getpid(), 0)?;
+    duplicate(&own, own.as_raw_fd()).map(drop)
+}
+
+#[allow(unsafe_code)]
+fn pidfd(pid: Pid, flags: i32) -> Result<OwnedFd, Errno> {
+    // SAFETY: takes integers only.
+    own(unsafe { libc::syscall(libc::SYS_pidfd_open, pid.as_raw(), flags) })
+}
+
+#[allow(unsafe_code)]
+fn duplicate(process: &OwnedFd, number: i32) -> Result<OwnedFd, Errno> {
+    // SAFETY: takes integers only.
+    own(unsafe { libc::syscall(libc::SYS_pidfd_getfd, process.as_raw_fd(), number, 0) })
+}
+
+#[allow(unsafe_code)]
+fn own(value: libc::c_long) -> Result<OwnedFd, Errno> {
+    if value < 0 {
+        return Err(Errno::last());
+    }
+    let fd = RawFd::try_from(value).map_err(|_| Errno::EBADF)?;
+    // SAFETY: the kernel has just returned this descriptor to us, and nothing else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}

@@ -1,0 +1,74 @@
+//! Whether the command may connect to a unix socket of the host: decided by the policy alone, and told where it may not.
+
+use super::Decides;
+use crate::event::{Event, Outcome, Violation, timestamp};
+use crate::exec::linux::control::Question;
+use crate::ir::{Access, Node, NodeKind, Verdict, Why, decide};
+use crate::proxy::Rules;
+use crate::sets::path::AbsPath;
+use std::time::SystemTime;
+
+/// Says so in an event, if not.
+pub fn may_connect(decides: &Decides, question: &Question) -> bool {
+    let Some(rules) = &decides.rules else { return false };
+    let Ok(path) = AbsPath::parse(&question.path) else {
+        // What no policy can name.
+        let shown = String::from_utf8_lossy(&question.path).into_owned();
+        decides.events.report(Event::Violation(violation(Some(shown), Some("no rule can name it".into()))));
+        return false;
+    };
+    let verdict = decide(&rules.policy, &Access::Socket(path.clone()));
+    let detail = if verdict.allowed {
+        match replaced(rules, &path, question) {
+            false => return true,
+            true => Some("it is not the socket that was there when the command was started".to_owned()),
+        }
+    } else {
+        None
+    };
+    let mut refused = violation(Some(path.to_string()), detail);
+    if !verdict.allowed {
+        explain(&mut refused, rules, &path, &verdict);
+    }
+    decides.events.report(Event::Violation(refused));
+    false
+}
+
+/// Told for the command, which has been refused already.
+pub fn unseen(decides: &Decides, what: String) {
+    decides.events.report(Event::Violation(violation(None, Some(what))));
+}
+
+/// Whether the command may have put another socket of the host in the place of one that a rule names.
+fn replaced(rules: &Rules, path: &AbsPath, question: &Question) -> bool {
+    let Some(Node { kind: NodeKind::Socket, device, inode }) = rules.policy.facts.nodes.get(path) else { return false };
+    (*device, *inode) != (question.device, question.inode)
+        && decide(&rules.policy, &Access::Write(path.clone())).allowed
+}
+
+fn explain(refused: &mut Violation, rules: &Rules, path: &AbsPath, verdict: &Verdict) {
+    refused.why = Some(verdict.why);
+    if let Some(id) = verdict.decisive.first() {
+        refused.rule = Some((rules.texts)(*id));
+        refused.because = rules.policy.rule(*id).because.as_deref().map(str::to_owned);
+    } else if verdict.why == Why::Default {
+        refused.remedy = Some(format!("allow socket {path}"));
+    }
+}
+
+fn violation(path: Option<String>, detail: Option<String>) -> Violation {
+    Violation {
+        timestamp: timestamp(SystemTime::now()),
+        operation: "socket".into(),
+        path,
+        host: None,
+        port: None,
+        address: None,
+        outcome: Outcome::Refused,
+        why: None,
+        rule: None,
+        because: None,
+        remedy: None,
+        detail,
+    }
+}
