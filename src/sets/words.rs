@@ -76,6 +76,16 @@ pub(super) fn plainly_apart(a: &[Token<'_>], b: &[Token<'_>]) -> bool {
 
 /// A word with the fewest segments that every pattern in `required` matches and none in `refused`.
 pub(super) fn find<'a>(required: &[&Shape<'a>], refused: &[&Shape<'a>], alphabet: Alphabet) -> Option<Vec<Unit<'a>>> {
+    find_with(&[], required, refused, alphabet)
+}
+
+/// The same, where there are these places too, besides those that the patterns start at.
+pub(super) fn find_with<'a>(
+    origins: &[Origin<'a>],
+    required: &[&Shape<'a>],
+    refused: &[&Shape<'a>],
+    alphabet: Alphabet,
+) -> Option<Vec<Unit<'a>>> {
     for (index, a) in required.iter().enumerate() {
         if required[index + 1..].iter().any(|b| plainly_apart(a, b)) {
             return None;
@@ -85,7 +95,7 @@ pub(super) fn find<'a>(required: &[&Shape<'a>], refused: &[&Shape<'a>], alphabet
     let refused = refused.iter().map(|shape| &shape[..]);
     let refused = refused.filter(|shape| !required.iter().any(|a| plainly_apart(a, shape))).collect();
     let question =
-        Question { required, refused, forests: Vec::new(), origins: Vec::new(), alphabet, shorter_than: None };
+        Question { required, refused, forests: Vec::new(), origins: origins.to_vec(), alphabet, shorter_than: None };
     // The limits of the language keep a question about two sets small.
     question.find(&mut Budget::unlimited()).unwrap_or_default()
 }

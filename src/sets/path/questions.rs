@@ -7,13 +7,17 @@ use crate::sets::words::{self, Origin, Shape, Token, Unit, letters::Alphabet};
 use crate::vocabulary::Reach;
 
 impl Pattern {
+    fn origin(&self) -> Option<Origin<'_>> {
+        match &self.start {
+            Start::Root => None,
+            Start::Variable(name) => Some(Origin::Variable(name)),
+            Start::Drive(drive) => Some(Origin::Drive(*drive)),
+        }
+    }
+
     fn shape(&self) -> Shape<'_> {
         let mut shape = Vec::with_capacity(self.segments.len() + 3);
-        match &self.start {
-            Start::Root => {}
-            Start::Variable(name) => shape.push(Token::Origin(Origin::Variable(name))),
-            Start::Drive(drive) => shape.push(Token::Origin(Origin::Drive(*drive))),
-        }
+        shape.extend(self.origin().map(Token::Origin));
         shape.extend(self.segments.iter().map(|segment| match segment {
             Segment::AnyDepth => Token::Many,
             Segment::Literal(literal) => Token::Literal(literal),
@@ -107,8 +111,19 @@ fn shorter(best: Option<AbsPath>, next: Option<AbsPath>) -> Option<AbsPath> {
 }
 
 impl PathSet {
+    /// The places that a comparison with another set is about: each pattern is looked at by itself, but places exist that any
+    /// pattern of either set names.
+    fn origins<'a>(&'a self, other: &'a Self) -> Vec<Origin<'a>> {
+        let all = [&self.include, &self.exclude, &other.include, &other.exclude];
+        let mut origins: Vec<_> = all.into_iter().flatten().filter_map(Pattern::origin).collect();
+        origins.sort_unstable();
+        origins.dedup();
+        origins
+    }
+
     /// A shortest path in this set that is not in `other`.
     fn outside(&self, other: &Self) -> Option<AbsPath> {
+        let origins = self.origins(other);
         let (own_less, more, less) = (shapes(&self.exclude), shapes(&other.include), shapes(&other.exclude));
         let mut best = None;
         for pattern in &self.include {
@@ -118,10 +133,10 @@ impl PathSet {
             }
             let shape = pattern.shape();
             let refused: Vec<_> = own_less.iter().chain(&more).collect();
-            best = shorter(best, words::find(&[&shape], &refused, Alphabet::File).map(path));
+            best = shorter(best, words::find_with(&origins, &[&shape], &refused, Alphabet::File).map(path));
             let refused: Vec<_> = own_less.iter().collect();
             for gone in &less {
-                best = shorter(best, words::find(&[&shape, gone], &refused, Alphabet::File).map(path));
+                best = shorter(best, words::find_with(&origins, &[&shape, gone], &refused, Alphabet::File).map(path));
             }
         }
         best
@@ -156,12 +171,13 @@ impl PathSet {
 
     /// A shortest path in both sets.
     pub fn overlap(&self, other: &Self) -> Option<AbsPath> {
+        let origins = self.origins(other);
         let less = [shapes(&self.exclude), shapes(&other.exclude)].concat();
         let refused: Vec<_> = less.iter().collect();
         let mut best = None;
         for own in &shapes(&self.include) {
             for theirs in &shapes(&other.include) {
-                best = shorter(best, words::find(&[own, theirs], &refused, Alphabet::File).map(path));
+                best = shorter(best, words::find_with(&origins, &[own, theirs], &refused, Alphabet::File).map(path));
             }
         }
         best

@@ -177,6 +177,19 @@ fn how_two_sets_stand() {
     }
 }
 
+/// Each pattern is searched by itself, but a place that one of them names may be in any.
+#[test]
+fn a_place_that_one_pattern_names_may_be_in_the_others() {
+    let below = Pattern { reach: Reach::Below, ..Pattern::literal(&AbsPath::root(), Reach::Tree) };
+    let each = Pattern { reach: Reach::Exact, ..pattern("/**/*") };
+    let wide = PathSet { include: vec![below.clone(), pattern("$W/b")], exclude: Vec::new() };
+    let narrow = PathSet::from(each);
+    assert!(narrow.is_strictly_inside(&wide));
+    assert_eq!(wide.is_subset(&narrow), Err(AbsPath::variable("W")));
+    // Without it there is no such place.
+    assert!(!narrow.is_strictly_inside(&PathSet::from(below)));
+}
+
 #[test]
 fn witnesses_are_short_and_readable() {
     let outside = |a, b| set(a).is_subset(&set(b)).unwrap_err().to_string();
