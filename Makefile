@@ -51,11 +51,22 @@ lint: ## formatting, clippy, documentation; warnings are errors
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps --document-private-items --quiet
 
 .PHONY: bench
-bench: ## start-up, masks, large workspaces, memory, beside bwrap and the npm peer; then each stage by itself
+bench: ## start-up, masks, large workspaces, memory, connections, beside bwrap and the npm peer; then each stage by itself
 	@.ci/setup bench
 	$(STATIC) $(CARGO) build --locked --release --target $(HOST)
 	@tests/bench/run target/$(HOST)/release/srt
+	@tests/bench/network target/$(HOST)/release/srt
 	$(CARGO) bench --locked --bench policies
+
+.PHONY: fuzz-short
+fuzz-short: ## every reader of hostile bytes, a minute each, with cargo-fuzz
+	@.ci/fuzz 60
+
+.PHONY: soak
+soak: ## ten minutes of mixed connections through one sandbox: nothing lost, descriptors and memory flat
+	@.ci/setup bench
+	$(STATIC) $(CARGO) build --locked --release --target $(HOST)
+	@tests/bench/soak target/$(HOST)/release/srt
 
 .PHONY: install
 install: ## build and install `srt` into ~/.cargo/bin, or PREFIX/bin
