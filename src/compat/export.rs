@@ -115,7 +115,17 @@ impl Settings {
             // What a `forbid` holds is not opened by it, and must not be there.
             (Verb::Read, true) if inside(&[Effect::Forbid], false) => {}
             (Verb::Read, true) => self.allow_read.push(text),
-            (Verb::Read, false) => self.deny_read.push(text),
+            (Verb::Read, false) => {
+                // What cannot be read cannot be written here; there, each is closed by itself.
+                let writable = policy.rules_of(Verb::Write).any(|(_, other)| {
+                    let (Subject::Paths(a), Subject::Paths(b)) = (&other.subject, &rule.subject) else { return false };
+                    other.effect == Effect::Allow && a.overlap(b).is_some()
+                });
+                if writable {
+                    self.deny_write.push(text.clone());
+                }
+                self.deny_read.push(text);
+            }
             (_, true) => self.allow_write.push(text),
             (_, false) => {
                 if rule.effect == Effect::Deny && inside(&[Effect::Allow], true) {

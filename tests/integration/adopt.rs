@@ -143,6 +143,14 @@ fn a_wrapped_server_serves() {
 }
 
 #[test]
+fn the_version_is_that_of_the_package() {
+    let said = output(&mut Scene::new().srt(["--version"]));
+    // A build that was told its commit has it in brackets.
+    let version = said.ok().strip_prefix("srt ").unwrap();
+    assert_eq!(version.split(" (").next(), Some(env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
 fn there_is_a_page_for_each_verb() {
     let scene = Scene::new();
     output(&mut scene.srt(["man", "pages"])).ok();
@@ -247,4 +255,27 @@ fn settings_that_cannot_be_used_run_nothing() {
     assert!(run("missing.json").fails(125).contains("cannot read the settings `../missing.json`"));
     assert_eq!(run("fine.json").ok(), "ran");
     output(&mut scene.srt(["--settings", "../fine.json", "--policy", "../fine.json", "true"])).fails(2);
+}
+
+#[test]
+fn what_settings_cannot_say_is_said() {
+    let text = "srt 1\nuse std/secrets\ndefault read allow\nallow write $WORKSPACE\ndeny exec /usr/bin/wget\n\
+        allow connect *.example.com:443\non macos {\n  deny read /Volumes\n}\nlimit time 9s\n";
+    let scene = Scene::new().file("p.policy", text);
+    let export =
+        |more: &[&str]| output(&mut scene.srt([&["export", "--to", "srt-settings", "../p.policy"], more].concat()));
+    let said = export(&[]);
+    assert_eq!(said.code, 0);
+    for line in [
+        "srt: ../p.policy:5: looser: `/usr/bin/wget`: what may be read may be run there",
+        "srt: ../p.policy:8: looser: `/Volumes`: what holds on macos alone is left out",
+        "srt: ../p.policy:10: looser: `time 9s`: there are no limits",
+    ] {
+        assert!(said.stderr.lines().any(|said| said == line), "{line} is not in\n{}", said.stderr);
+    }
+    let settings: serde_json::Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!(settings["filesystem"]["allowWrite"], serde_json::json!(["."]));
+    assert_eq!(settings["network"]["allowedDomains"], serde_json::json!(["*.example.com:443"]));
+    assert!(settings["filesystem"]["denyRead"].as_array().unwrap().contains(&"~/.ssh".into()), "{settings}");
+    export(&["--strict"]).fails(1);
 }

@@ -60,7 +60,10 @@ pub fn read<'t>(reader: &mut Reader<'t>, at: &At<'_, 't>) {
             "mitmProxy" | "filterRequest" | "tlsTerminate" => {
                 reader.refuse(&at, "nothing here looks into TLS; leave it out, and allow or deny hosts");
             }
-            _ => reader.refuse(&at, "connections are not passed on to another proxy; leave it out"),
+            _ => reader.refuse(
+                &at,
+                "`HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` say which proxy connections go through; leave it out",
+            ),
         }
     }
     denials(reader, &denied, &reasons);
