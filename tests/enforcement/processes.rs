@@ -124,20 +124,22 @@ fn the_command_gets_three_descriptors_and_what_is_kept() {
 }
 
 #[test]
-fn pid_one_holds_its_control_socket_and_nothing_of_the_callers() {
+fn pid_one_holds_what_it_serves_with_and_nothing_of_the_callers() {
     if !nix::unistd::geteuid().is_root() {
         return;
     }
     let (mut child, _said, _plan) = started(&Run::shell("echo ready; exec sleep 1000"));
     let children = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", child.id())).unwrap();
     let init = children.trim();
-    eventually("pid 1 has settled", || std::fs::read_dir(format!("/proc/{init}/fd")).unwrap().count() == 2);
+    eventually("pid 1 has settled", || std::fs::read_dir(format!("/proc/{init}/fd")).unwrap().count() == 5);
     let mut open: Vec<_> = std::fs::read_dir(format!("/proc/{init}/fd"))
         .unwrap()
         .map(|entry| std::fs::read_link(entry.unwrap().path()).unwrap().to_string_lossy().into_owned())
         .collect();
     open.sort();
-    assert!(open[0] == "anon_inode:[signalfd]" && open[1].starts_with("socket:"), "{open:?}");
+    // Its control socket twice: the second is that of the threads that serve system calls.
+    assert_eq!(open[..3], ["/proc", "anon_inode:[signalfd]", "anon_inode:seccomp notify"]);
+    assert!(open[3].starts_with("socket:") && open[3] == open[4], "{open:?}");
     child.kill().unwrap();
     child.wait().unwrap();
 }

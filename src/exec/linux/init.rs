@@ -8,7 +8,7 @@ use super::command::{self, Command};
 use super::control::{Control, Failure, Report, Word};
 use super::defence::Defence;
 use super::kernel::{self, Change};
-use super::network;
+use super::{network, supervisor};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
@@ -48,6 +48,8 @@ pub fn run(
 ) -> Result<std::convert::Infallible, Failure> {
     settle(&command.missing)?;
     let proc = proc.filter(|_| broker::may_look().is_ok());
+    // What is served takes descriptors of ours; the command gets the caller's limit back.
+    supervisor::raise_open_files().map_err(|errno| Failure::setup("raise the limit of open files", errno))?;
     ready(control, doors)?;
     let (ours, theirs) = Control::pair().map_err(|errno| Failure::setup("make a control socket", errno))?;
     let Some(child) = kernel::fork().map_err(|errno| Failure::setup("fork", errno))? else {
@@ -58,7 +60,7 @@ pub fn run(
     ours.give_turn(proc.is_some()).map_err(|errno| Failure::setup("start the command", errno))?;
     let broker = hear(control, &ours, proc, &command.missing)?;
     drop((ours, command));
-    attend(control, child, broker)
+    attend(control, child, broker.as_ref())
 }
 
 /// Who serves what the command's filter notifies of; waits until it is in force. The command has ended where it is not.
@@ -85,14 +87,18 @@ pub fn hear(
 }
 
 /// Stays until the command, which is this child, ends.
-pub fn attend(control: &Control, child: Pid, broker: Option<Arc<Broker>>) -> Result<std::convert::Infallible, Failure> {
+pub fn attend(
+    control: &Control,
+    child: Pid,
+    broker: Option<&Arc<Broker>>,
+) -> Result<std::convert::Infallible, Failure> {
     let mut held = vec![control.as_raw_fd()];
     held.extend(broker.iter().flat_map(|broker| broker.descriptors()));
     kernel::close_all_but(&held).map_err(|errno| Failure::setup("close descriptors", errno))?;
     let kept = if broker.is_some() { broker::CAPABILITIES } else { 0 };
     kernel::keep_capabilities(kept).map_err(|errno| Failure::setup("drop capabilities", errno))?;
     // Until its first call.
-    let mut idle = broker.clone();
+    let mut idle = broker;
     let mut mask = SigSet::empty();
     mask.add(Signal::SIGCHLD);
     let children = SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
@@ -112,9 +118,9 @@ pub fn attend(control: &Control, child: Pid, broker: Option<Arc<Broker>>) -> Res
         {
             broker.start()?;
         }
-        heed(control, child, broker.as_deref());
+        heed(control, child, broker.map(AsRef::as_ref));
         while let Ok(Some(_)) = children.read_signal() {}
-        reap(control, child, broker.as_deref());
+        reap(control, child, broker.map(AsRef::as_ref));
     }
 }
 

@@ -183,7 +183,7 @@ fn prepare(
     let broker = init::hear(control, &ours, proc, missing)?;
     turn(ours.give_turn(alone))?;
     drop((ours, plan));
-    init::attend(control, child, broker)
+    init::attend(control, child, broker.as_ref())
 }
 
 /// The caller is who it was, inside as outside; nobody else is mapped (`user_namespaces(7)`).

@@ -54,7 +54,7 @@ fn services_of_the_host_are_out_of_reach() {
             for name in ["link", "own"] {
                 let _ = std::fs::remove_file(scratch.join(name));
             }
-            let streams: String = STREAMS.iter().map(|name| format!("{name} {streams}\n")).collect();
+            let streams = STREAMS.map(|name| format!("{name} {streams}\n")).concat();
             format!("{streams}datagram {datagram}\n")
         };
         let run = Run::policy("allow write $WORKSPACE", scratch, "").with_python(&attack(scratch)).as_user_of(user);

@@ -319,3 +319,42 @@ for kind in (socket.SOCK_DGRAM, socket.SOCK_RAW):
         assert_eq!(python(&scene, script).ok(), "97\n97\n97\n97", "{engine} {user:?}");
     });
 }
+
+/// Runs a program where nobody may take a descriptor of another process, as container engines have it by default.
+const UNLOOKED: &str = "
+import ctypes, os, struct, sys
+step = lambda code, jt, jf, k: struct.pack('HBBI', code, jt, jf, k)
+program = step(0x20, 0, 0, 0) + step(0x15, 0, 1, 438) + step(6, 0, 0, 0x50001) + step(6, 0, 0, 0x7fff0000)
+place = ctypes.create_string_buffer(program)
+libc = ctypes.CDLL(None)
+assert libc.prctl(38, 1, 0, 0, 0) == 0
+assert libc.prctl(22, 2, struct.pack('HxxxxxxP', 4, ctypes.addressof(place)), 0, 0) == 0
+os.execvp(sys.argv[1], sys.argv[1:])
+";
+
+#[test]
+fn where_nobody_may_look_unix_sockets_stay_closed_and_the_run_says_so() {
+    each(|engine, user| {
+        let run = |rules: &str| {
+            let scene = scene(engine, rules).by(user);
+            let inside = "
+import socket
+try:
+    socket.socket(socket.AF_UNIX)
+except OSError as error:
+    print(error.errno, socket.create_server(('127.0.0.1', 0)).close())
+";
+            let command = scene.sandboxed(["python3", "-c", inside]);
+            let mut around = std::process::Command::new("python3");
+            around.args(["-c", UNLOOKED]).arg(command.get_program()).args(command.get_args());
+            around.env_clear().envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+            crate::support::output(around.current_dir(command.get_current_dir().unwrap()))
+        };
+        let output = run("");
+        assert_eq!(output.ok(), "97 None", "{engine} {user:?}: {output:?}");
+        assert!(output.stderr.contains("srt: unix sockets are closed to the command"), "{output:?}");
+        let output = run("allow socket $WORKSPACE/s");
+        assert_eq!(output.code, 125, "{engine} {user:?}: {output:?}");
+        assert!(output.stderr.contains("cannot connect to unix sockets in the command's place"), "{output:?}");
+    });
+}

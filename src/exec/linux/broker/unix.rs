@@ -13,6 +13,7 @@ use crate::exec::linux::kernel::with_capabilities;
 use crate::exec::linux::mounts;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, OpenHow, ResolveFlag, fcntl, openat, openat2, readlinkat};
+use nix::sys::resource::{Resource, getrlimit};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 use nix::sys::stat::{FileStat, Mode, SFlag, fstat};
 use std::collections::HashMap;
@@ -20,8 +21,9 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// So many of its own sockets are known; what listens beyond them cannot be connected to.
-const MOST: usize = 4096;
+/// So many of its own sockets are known, and no more than a quarter of the descriptors that this process may have: what
+/// listens beyond them cannot be connected to.
+const MOST: u64 = 4096;
 
 /// The length of `struct sockaddr_un`, and where its path begins.
 const ADDRESS: usize = 110;
@@ -48,11 +50,13 @@ impl Own {
 
     fn insert(&self, node: OwnedFd) -> Result<(), Errno> {
         let seen = fstat(&node)?;
+        let (descriptors, _) = getrlimit(Resource::RLIMIT_NOFILE)?;
+        let most = usize::try_from(MOST.min(descriptors / 4)).unwrap_or_default();
         let mut nodes = lock(&self.nodes);
-        if nodes.len() >= MOST {
+        if nodes.len() >= most {
             nodes.retain(|_, node| fstat(&**node).is_ok_and(|seen| seen.st_nlink > 0));
         }
-        if nodes.len() < MOST {
+        if nodes.len() < most {
             nodes.insert((seen.st_dev, seen.st_ino), Arc::new(node));
         }
         Ok(())

@@ -19,10 +19,10 @@ pub fn may_connect(decides: &Decides, question: &Question) -> bool {
     };
     let verdict = decide(&rules.policy, &Access::Socket(path.clone()));
     let detail = if verdict.allowed {
-        match replaced(rules, &path, question) {
-            false => return true,
-            true => Some("it is not the socket that was there when the command was started".to_owned()),
+        if !replaced(rules, &path, question) {
+            return true;
         }
+        Some("it is not the socket that was there when the command was started".to_owned())
     } else {
         None
     };
