@@ -356,8 +356,9 @@ fn rules_without_a_mechanism_are_refused() {
         udp: false,
         ports: PortSet::from_ranges([80..=80]),
     };
-    for verb in [Verb::Listen, Verb::Connect] {
-        let peers = PeerSet { udp: verb == Verb::Connect, ..peers.clone() };
+    // To be reached at more places than can be listened at, and datagrams.
+    for (verb, udp, ports) in [(Verb::Listen, false, 1..=2000), (Verb::Connect, true, 80..=80)] {
+        let peers = PeerSet { udp, ports: PortSet::from_ranges([ports]), ..peers.clone() };
         let rule = Rule { verb, subject: Subject::Peers(peers), ..rules(&["allow read /x"]).remove(0) };
         let bound = bind(policy(Effect::Allow, vec![rule]), &Listing::new(&[]));
         let errors = lower(&bound, &Needs::default()).unwrap_err();
