@@ -1,7 +1,7 @@
 //! Questions about generated policies against a brute force over a finite universe. Whatever is found must be decided so by
 //! `decide`; whatever the universe holds must be found, and nothing longer than it.
 
-use crate::semantics::brute::{Bits, Mistake, Rule, Verb, What, World};
+use crate::semantics::brute::{Bits, DEPTH, Mistake, Rule, Verb, What, World};
 use crate::semantics::cases::{self, Case, Draft, Kind};
 use crate::semantics::runner;
 use crate::semantics::whole::Rules;
@@ -9,6 +9,8 @@ use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestError};
 use sandbox_runtime::analysis::{self, Answer, Budget};
 use sandbox_runtime::ir::{Access, Policy, Subject, decide};
+use sandbox_runtime::sets::path::PathSet;
+use sandbox_runtime::vocabulary;
 use std::cell::RefCell;
 
 /// As many as `make test` runs; `make test-long` says how many it wants.
@@ -46,6 +48,9 @@ pub fn compare(world: &World, right: &World, draft: &Draft, whose: &[u8]) -> Res
     old.open_read ^= whose[7] == 0;
     old.open_env ^= whose[7] == 0;
     let (old_policy, new_policy) = (old.policy(right), new.policy(right));
+    if [&old_policy, &new_policy].into_iter().any(out_of_sight) {
+        return Ok(Vec::new());
+    }
     let verb = case.kind.verb();
     let [was, is] = [&old, &new].map(|case| Permitted::new(world, case, verb.0));
     let alone = whole(world, is.clone(), verb.0, &[&new.rules], within.as_ref());
@@ -77,6 +82,21 @@ pub fn compare(world: &World, right: &World, draft: &Draft, whose: &[u8]) -> Res
     judge(Question::Widened, &answer, expected, sound).map_err(|wrong| format!("{}{wrong}", text()))?;
     reached.push(Reached { kind: case.kind, question: Question::Widened, found: matches!(answer, Answer::Some(_)) });
     Ok(reached)
+}
+
+/// Whether an allow and a denial of paths differ in such alone as are deeper than the universe: there they look inside each
+/// other, and which is more specific is told wrong.
+fn out_of_sight(policy: &Policy) -> bool {
+    let sets = |allows: bool| {
+        policy.rules.iter().filter(move |rule| (rule.effect == vocabulary::Effect::Allow) == allows).filter_map(
+            |rule| {
+                if let Subject::Paths(set) = &rule.subject { Some((rule.verb, set)) } else { None }
+            },
+        )
+    };
+    let deep = |a: &PathSet, b: &PathSet| a.is_subset(b).is_err_and(|path| size(&Access::Read(path)) > DEPTH);
+    sets(true)
+        .any(|(verb, allow)| sets(false).any(|(other, deny)| verb == other && (deep(allow, deny) || deep(deny, allow))))
 }
 
 /// Whether an answer agrees with the least size of those in the universe.
@@ -259,7 +279,13 @@ fn answers_agree_with_the_brute_force() {
         Ok(())
     });
     match outcome {
-        Ok(()) => assert_coverage(&reached.into_inner()),
+        Ok(()) => {
+            let reached = reached.into_inner();
+            assert_coverage(&reached);
+            // Few are out of sight: each pair that is in sight is asked for a difference.
+            let asked = reached.iter().filter(|one| one.question == Question::Widened).count();
+            assert!(asked * 20 > count() as usize * 19, "{asked} of {} pairs were compared", count());
+        }
         Err(TestError::Fail(reason, _)) => panic!("{reason}"),
         Err(TestError::Abort(reason)) => panic!("{reason}"),
     }
