@@ -355,8 +355,8 @@ pub(super) fn changes<'p, 'old: 'p, 'new: 'p>(
             };
             for reason in reasons {
                 for deny in opened.iter().copied() {
-                    let part = Part { required: Vec::new(), refusals: vec![old_scope.not_opened(deny)] };
-                    look(&mut best, reason, Some(set), part, budget)?;
+                    // It is inside the denial, but for places that neither names and another rule does.
+                    look(&mut best, reason, Some(set), denied(old_scope, deny), budget)?;
                 }
             }
             changes.extend(best.found.map(|found| (Cause::Added(new_scope.layer.allows[added]), found)));

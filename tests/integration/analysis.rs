@@ -66,6 +66,14 @@ fn widened(old: &str, new: &str, verb: Verb) -> Option<String> {
     }
 }
 
+/// An allow is inside a denial that names no place, wherever others say that there are some; what it opens is in the denial.
+#[test]
+fn what_is_opened_was_denied() {
+    let old = "default read allow\ndeny exec /*\ndeny exec / except exact $WORKSPACE/a/*";
+    let new = format!("{old}\nallow exec exact /**/**/a?\nallow exec /");
+    assert_eq!(widened(old, &new, Verb::Exec), None);
+}
+
 #[test]
 fn what_holds_of_every_path() {
     for (text, expected) in [
