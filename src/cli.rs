@@ -5,6 +5,7 @@
 // The command line reads files, the environment and where it stands: here that is the point.
 #![allow(clippy::disallowed_methods)]
 
+mod access;
 mod arguments;
 mod check;
 mod compile;
@@ -26,7 +27,6 @@ mod man;
 mod mcp;
 mod nominal;
 mod output;
-mod peer;
 mod print_policy;
 mod revision;
 mod rule;

@@ -17,6 +17,7 @@ pub use summary::{printable, summary};
 use crate::ir::Why;
 use serde::Serialize;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 /// One thing that was refused, or (where asked for) done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -88,6 +89,26 @@ pub struct Violation {
     pub detail: Option<String>,
 }
 
+impl Violation {
+    /// Something that is refused now, of which nothing more is known.
+    pub fn refused(operation: &str) -> Self {
+        Self {
+            timestamp: timestamp(SystemTime::now()),
+            operation: operation.to_owned(),
+            path: None,
+            host: None,
+            port: None,
+            address: None,
+            outcome: Outcome::Refused,
+            why: None,
+            rule: None,
+            because: None,
+            remedy: None,
+            detail: None,
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
@@ -157,17 +178,11 @@ mod tests {
     pub(super) fn refused(host: &str, port: u16) -> Violation {
         Violation {
             timestamp: "2026-01-02T03:04:05.006Z".into(),
-            operation: "connect".into(),
-            path: None,
             host: Some(host.into()),
             port: Some(port),
-            address: None,
-            outcome: Outcome::Refused,
             why: Some(Why::Default),
-            rule: None,
-            because: None,
             remedy: Some(format!("allow connect {host}:{port}")),
-            detail: None,
+            ..Violation::refused("connect")
         }
     }
 

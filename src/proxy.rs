@@ -48,6 +48,13 @@ pub struct Rules {
     pub texts: Box<dyn Fn(RuleId) -> RuleText + Send + Sync>,
 }
 
+impl Rules {
+    /// A rule as people find it, and its reason.
+    pub fn told(&self, id: RuleId) -> (RuleText, Option<String>) {
+        ((self.texts)(id), self.policy.rule(id).because.as_deref().map(str::to_owned))
+    }
+}
+
 /// All that one proxy's connections share.
 struct Proxy {
     in_force: Arc<InForce>,

@@ -17,9 +17,6 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-/// The ending of a compiled policy.
-pub const ARCHIVE: &str = "srtc";
-
 pub fn compile(compile: &Compile) -> u8 {
     if let Err(message) = apart(compile) {
         output::complain(message);
@@ -58,7 +55,7 @@ fn apart(compile: &Compile) -> Result<(), String> {
 }
 
 fn is_archive(compile: &Compile) -> bool {
-    compile.output.as_deref().and_then(Path::extension).is_some_and(|ending| ending == ARCHIVE)
+    compile.output.as_deref().is_some_and(archive::is_archive)
 }
 
 fn stem(file: &Path) -> String {

@@ -5,7 +5,7 @@ mod line;
 
 use super::arguments::{Explain, Format, PolicyChoice};
 use super::load::{self, Loaded};
-use super::{flags, output, peer, rule, status};
+use super::{access, flags, output, rule, status};
 use sandbox_runtime::backend::bubblewrap::Needs;
 use sandbox_runtime::compile::compile;
 use sandbox_runtime::diagnostic::{Level, nearest};
@@ -78,7 +78,7 @@ fn access(explain: &Explain, verb: Verb, target: &str) -> Result<u8, String> {
         output::print_diagnostics(&diagnostics, &sources, Level::Error);
         return Ok(status::FINDINGS);
     };
-    let accesses = named(&explain.choice, verb, target)?;
+    let accesses = access::accesses(verb, target, || path(&explain.choice, target))?;
     // A name such as `localhost` stands for several addresses: denied if one of them is.
     let verdicts: Vec<_> = accesses.iter().map(|access| (access, decide(&policy, access))).collect();
     let Some((access, verdict)) = verdicts.iter().find(|(_, verdict)| !verdict.allowed).or(verdicts.first()) else {
@@ -93,20 +93,6 @@ fn access(explain: &Explain, verb: Verb, target: &str) -> Result<u8, String> {
         }
     }
     Ok(0)
-}
-
-/// The accesses that a target on the command line names.
-fn named(choice: &PolicyChoice, verb: Verb, target: &str) -> Result<Vec<Access>, String> {
-    let path = || path(choice, target);
-    Ok(match verb {
-        Verb::Read => vec![Access::Read(path()?)],
-        Verb::Write => vec![Access::Write(path()?)],
-        Verb::Exec => vec![Access::Exec(path()?)],
-        Verb::Socket => vec![Access::Socket(path()?)],
-        Verb::Connect | Verb::Listen => peer::accesses(verb, target)?,
-        Verb::Env => vec![Access::Env(target.strip_prefix('$').unwrap_or(target).to_owned())],
-        Verb::Mach => vec![Access::Mach(target.to_owned())],
-    })
 }
 
 /// A path as a shell or a policy writes it, taken to the node it leads to on this machine.

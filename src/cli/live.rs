@@ -4,7 +4,7 @@
 //! carried out in full changes nothing. Serves on a thread of its own, beside the proxy.
 
 use super::arguments::{PolicyChoice, Run};
-use super::{flags, load, run};
+use super::{flags, load, rule};
 use sandbox_runtime::backend::bubblewrap::{Needs, Network, Plan, Ports};
 use sandbox_runtime::bind::bind_grants;
 use sandbox_runtime::compile::compile;
@@ -162,7 +162,7 @@ impl Live {
         self.rules = connecting(&bound);
         self.additions = if adds { self.additions + 1 } else { 0 };
         self.sources.clone_from(&sources);
-        in_force.replace(Arc::new(run::rules(bound, std::mem::take(&mut sources))));
+        in_force.replace(Arc::new(rule::rules(bound, std::mem::take(&mut sources))));
         Ok(notes)
     }
 

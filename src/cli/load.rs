@@ -47,7 +47,7 @@ pub type Bind = fn(Policy, &dyn Host) -> (Option<BoundPolicy>, Vec<Diagnostic>);
 /// As [`bound`].
 pub fn bound_within(choice: &PolicyChoice, ceilings: Vec<FlagText>, bind: Bind) -> Result<Loaded<BoundPolicy>, String> {
     let directory = std::env::current_dir().map_err(|error| format!("cannot tell where this is: {error}"))?;
-    if choice.policies.iter().any(|path| is_archive(path)) {
+    if choice.policies.iter().any(|path| archive::is_archive(path)) {
         let loaded = archived(choice, ceilings)?;
         return Ok(bound_by(bind, loaded, &chosen_machine(choice, &directory)?));
     }
@@ -55,10 +55,6 @@ pub fn bound_within(choice: &PolicyChoice, ceilings: Vec<FlagText>, bind: Bind) 
     let mut given = given(choice, &directory, &mut sources)?;
     given.extend(ceilings.into_iter().map(|ceiling| sources.add(ceiling.name, ceiling.text)));
     bind_given(choice, &directory, &given, sources, bind)
-}
-
-fn is_archive(path: &Path) -> bool {
-    path.extension().is_some_and(|ending| ending == super::compile::ARCHIVE)
 }
 
 /// The rules of a compiled policy for this system.
@@ -205,7 +201,7 @@ pub fn add(path: &Path, sources: &mut Sources) -> Result<SourceId, String> {
 /// # Errors
 /// A sentence for the command line.
 pub fn chosen(choice: &PolicyChoice, directory: &Path) -> Result<Loaded<Policy>, String> {
-    if choice.policies.iter().any(|path| is_archive(path)) {
+    if choice.policies.iter().any(|path| archive::is_archive(path)) {
         return archived(choice, Vec::new());
     }
     let mut sources = Sources::default();

@@ -12,6 +12,8 @@ use std::net::IpAddr;
 
 pub struct Nominal {
     machine: Listing,
+    /// What whoever asks has given variables, which counts before the machine's own.
+    given: BTreeMap<String, String>,
     values: BTreeMap<String, String>,
 }
 
@@ -54,13 +56,19 @@ impl Nominal {
                 Subject::Names(_) => {}
             }
         }
-        Self { machine, values }
+        Self { machine, given: BTreeMap::new(), values }
+    }
+
+    /// With these values of variables.
+    pub fn with(self, given: BTreeMap<String, String>) -> Self {
+        Self { given, ..self }
     }
 }
 
 impl Host for Nominal {
     fn variable(&self, name: &str) -> Option<String> {
-        self.machine.variable(name).or_else(|| self.values.get(name).cloned())
+        let given = self.given.get(name).cloned();
+        given.or_else(|| self.machine.variable(name)).or_else(|| self.values.get(name).cloned())
     }
 
     fn node(&self, path: &AbsPath) -> io::Result<Option<Node>> {

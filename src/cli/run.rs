@@ -9,13 +9,12 @@ use sandbox_runtime::backend::bubblewrap::{Needs, Network, Ports, User};
 use sandbox_runtime::bind::{bind, bind_grants};
 use sandbox_runtime::compile::compile;
 use sandbox_runtime::diagnostic::{Level, any_error, nearest};
-use sandbox_runtime::event::{Collector, Lines, RuleText, Sink};
+use sandbox_runtime::event::{Collector, Lines, Sink};
 use sandbox_runtime::exec::linux::{self, Channel, Engine, Error, EventFile, Exit, Launch, Prepared};
-use sandbox_runtime::ir::{Access, BoundPolicy, Policy, Rule, RuleId, decide};
+use sandbox_runtime::ir::{Access, BoundPolicy, Policy, decide};
+use sandbox_runtime::proxy::InForce;
 use sandbox_runtime::proxy::upstream::Upstream;
-use sandbox_runtime::proxy::{InForce, Rules};
 use sandbox_runtime::sets::path::AbsPath;
-use sandbox_runtime::source::Sources;
 use sandbox_runtime::vocabulary::{Effect, Verb};
 use std::ffi::OsString;
 use std::path::Path;
@@ -145,7 +144,7 @@ fn attempt_once(
         Live::new(run, Arc::clone(channel), &policy, &plan, &sources, &directory)
     });
     let upstream = if matches!(plan.network, Network::Proxy(_)) { upstream(run.quiet)? } else { None };
-    let rules = Arc::new(rules(policy, sources));
+    let rules = Arc::new(rule::rules(policy, sources));
     let launch = Launch {
         engine: match run.engine {
             EngineName::Native => Engine::Native,
@@ -300,18 +299,4 @@ fn environment(policy: &BoundPolicy) -> Vec<(OsString, OsString)> {
     environment.extend(private.map(|place| ("TMPDIR".into(), place.into())));
     environment.extend(policy.set.iter().map(|(name, setting)| (name.into(), setting.value.clone().into())));
     environment
-}
-
-/// The policy for whatever decides at run time, with the words by which people find its rules.
-pub fn rules(policy: BoundPolicy, sources: Sources) -> Rules {
-    // What is told of at run time is decided by rules about connections alone.
-    let told = |rule: &Rule| matches!(rule.verb, Verb::Connect | Verb::Listen | Verb::Socket);
-    let words = |rule: &Rule| if told(rule) { rule::words(rule, &sources) } else { String::new() };
-    let rules: Vec<_> = policy.rules.iter().map(|rule| (rule.span, words(rule))).collect();
-    let texts = move |RuleId(id): RuleId| {
-        let (span, text) = &rules[id as usize];
-        let location = sources.location(*span);
-        RuleText { file: location.name, line: location.line, text: text.clone() }
-    };
-    Rules { policy, texts: Box::new(texts) }
 }

@@ -4,10 +4,10 @@ mod live;
 
 use super::arguments::{Test, TestFormat};
 use super::nominal::Nominal;
-use super::{files, load, output, peer, rule, status};
+use super::{access, files, load, output, rule, status};
 use sandbox_runtime::diagnostic::{Level, any_error, nearest};
-use sandbox_runtime::host::Host;
-use sandbox_runtime::ir::{Access, BoundPolicy, MountFact, Node, RuleId, decide};
+use sandbox_runtime::host::{Host as _, nominal};
+use sandbox_runtime::ir::{Access, BoundPolicy, RuleId, decide};
 use sandbox_runtime::report::junit;
 use sandbox_runtime::sets::path::AbsPath;
 use sandbox_runtime::source::Sources;
@@ -16,7 +16,6 @@ use sandbox_runtime::vocabulary::{BUILT_IN, System, Verb};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io;
-use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 pub fn test(test: &Test) -> u8 {
@@ -194,7 +193,7 @@ fn read(case: &Case, directory: &Path) -> Result<Read, String> {
     let loaded = load::resolved(&given, sources, &defines, case.system);
     let machine = loaded.policy.as_ref().map(Nominal::of);
     let loaded = match machine {
-        Some(machine) => load::bind_to(loaded, &Example { machine, values: &case.variables }),
+        Some(machine) => load::bind_to(loaded, &machine.with(case.variables.clone())),
         None => load::Loaded { sources: loaded.sources, policy: None, diagnostics: loaded.diagnostics },
     };
     if let Some(policy) = loaded.policy.filter(|_| !any_error(&loaded.diagnostics)) {
@@ -202,46 +201,6 @@ fn read(case: &Case, directory: &Path) -> Result<Read, String> {
     }
     output::print_diagnostics(&loaded.diagnostics, &loaded.sources, Level::Error);
     Err(format!("the policy `{}` has errors: see `srt check`", case.policies.join("`, `")))
-}
-
-/// The machine that `srt check` stands on, with the suite's values of variables.
-struct Example<'a> {
-    machine: Nominal,
-    values: &'a BTreeMap<String, String>,
-}
-
-impl Host for Example<'_> {
-    fn variable(&self, name: &str) -> Option<String> {
-        self.values.get(name).cloned().or_else(|| self.machine.variable(name))
-    }
-
-    fn node(&self, path: &AbsPath) -> io::Result<Option<Node>> {
-        self.machine.node(path)
-    }
-
-    fn read_link(&self, path: &AbsPath) -> io::Result<Vec<u8>> {
-        self.machine.read_link(path)
-    }
-
-    fn list(&self, path: &AbsPath) -> io::Result<Vec<(Vec<u8>, bool)>> {
-        self.machine.list(path)
-    }
-
-    fn names(&self, path: &AbsPath, most: usize) -> Option<Vec<Vec<u8>>> {
-        self.machine.names(path, most)
-    }
-
-    fn file(&self, name: &str) -> Vec<AbsPath> {
-        self.machine.file(name)
-    }
-
-    fn mounts(&self) -> &[MountFact] {
-        self.machine.mounts()
-    }
-
-    fn addresses(&self) -> &[IpAddr] {
-        self.machine.addresses()
-    }
 }
 
 /// The accesses that a case is about: one, but for names that stand for several addresses.
@@ -252,16 +211,7 @@ fn accesses(case: &Case, policy: &BoundPolicy) -> Result<Vec<Access>, String> {
         let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
         return Err(format!("`{word}` is not a verb{hint}"));
     };
-    let path = || path(case, target, policy);
-    Ok(match verb {
-        Verb::Read => vec![Access::Read(path()?)],
-        Verb::Write => vec![Access::Write(path()?)],
-        Verb::Exec => vec![Access::Exec(path()?)],
-        Verb::Socket => vec![Access::Socket(path()?)],
-        Verb::Connect | Verb::Listen => peer::accesses(verb, target)?,
-        Verb::Env => vec![Access::Env(target.clone())],
-        Verb::Mach => vec![Access::Mach(target.clone())],
-    })
+    access::accesses(verb, target, || path(case, target, policy))
 }
 
 /// A path as a policy writes it: absolute, or from a variable or the home.
@@ -282,7 +232,7 @@ fn path(case: &Case, target: &str, policy: &BoundPolicy) -> Result<AbsPath, Stri
 
 fn value(name: &str, case: &Case, policy: &BoundPolicy) -> Result<String, String> {
     let found = policy.facts.variables.get(name).or_else(|| case.variables.get(name)).cloned();
-    let found = found.or_else(|| sandbox_runtime::host::nominal().variable(name));
+    let found = found.or_else(|| nominal().variable(name));
     found.ok_or_else(|| format!("`${name}` has no value: give it one under `variables`"))
 }
 

@@ -11,6 +11,12 @@ use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::path::Path;
+
+/// Whether a file is a compiled policy, by the ending of its name.
+pub fn is_archive(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "srtc")
+}
 
 /// The version of the format: one that is not this one is refused.
 const FORMAT: u32 = 1;

@@ -24,7 +24,7 @@ pub const LOOPBACK: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(I
 
 /// A policy, prepared for the two questions.
 pub struct Gate {
-    rules: Arc<Rules>,
+    pub rules: Arc<Rules>,
     /// The `connect` rules.
     all: Part,
     /// Those about names.
@@ -152,13 +152,6 @@ impl Gate {
             (None, _) => self.names.decide(&connect(name, NOMINAL, port)),
         };
         verdict.decisive.first().map(|id| (self.rules.texts)(*id))
-    }
-
-    /// A rule as people find it, and its reason.
-    pub fn text(&self, id: RuleId) -> (RuleText, Option<String>) {
-        let because =
-            self.rules.policy.rules.get(id.0 as usize).and_then(|rule| rule.because.as_deref().map(str::to_owned));
-        ((self.rules.texts)(id), because)
     }
 
     /// What is said about a refusal of this gate.

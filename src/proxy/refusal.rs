@@ -5,7 +5,7 @@
 
 use super::Rules;
 use super::authority::Malformed;
-use crate::event::{Outcome, Violation, timestamp};
+use crate::event::Violation;
 use crate::ir::{RuleId, Verdict, Why};
 use crate::sets::host::Name;
 use http_body_util::Full;
@@ -15,7 +15,6 @@ use hyper::{Response, StatusCode};
 use std::fmt::Write;
 use std::io;
 use std::net::IpAddr;
-use std::time::SystemTime;
 
 /// RFC 9209.
 const PROXY_STATUS: HeaderName = HeaderName::from_static("proxy-status");
@@ -60,30 +59,26 @@ impl Refused {
         let decisive = self.verdict.decisive.first().copied();
         // Where an address is in the way, the rule that allowed the name is not what refused.
         let rule = decisive.filter(|_| self.verdict.why != Why::Special);
-        let because = rule
-            .and_then(|id| rules.policy.rules.get(id.0 as usize))
-            .and_then(|rule| rule.because.as_deref().map(str::to_owned));
-        Violation {
-            timestamp: timestamp(SystemTime::now()),
-            operation: "connect".into(),
-            path: None,
-            host: Some(self.host.clone()),
-            port: Some(self.port),
-            address: self.name.as_ref().and(self.address).map(|address| address.to_string()),
-            outcome: Outcome::Refused,
-            why: Some(self.verdict.why),
-            rule: rule.map(|id| {
-                let mut text = (rules.texts)(id);
+        let (rule, because) = rule
+            .map(|id| {
+                let (mut text, because) = rules.told(id);
                 let listed = self.name.as_ref().and_then(|name| rules.policy.rule(id).subject.listed(name));
                 if let Some((file, line)) = listed {
                     // Writing into a string does not fail.
                     let _ = write!(text.text, " ({file}:{line})");
                 }
-                text
-            }),
-            because,
+                (text, because)
+            })
+            .unzip();
+        Violation {
+            host: Some(self.host.clone()),
+            port: Some(self.port),
+            address: self.name.as_ref().and(self.address).map(|address| address.to_string()),
+            why: Some(self.verdict.why),
+            rule,
+            because: because.flatten(),
             remedy,
-            detail: None,
+            ..Violation::refused("connect")
         }
     }
 }

@@ -16,7 +16,7 @@ impl Proxy {
         let violation = match failure {
             Failure::Refused(refused) => gate.violation(refused),
             Failure::Unseen { name, port, rule } => {
-                let (rule, because) = gate.text(*rule);
+                let (rule, because) = gate.rules.told(*rule);
                 let detail =
                     "the proxy that it would go through finds its address, and this machine does not".to_owned();
                 let unruled = unruled("connect", Some(name.to_string()), detail);
@@ -81,18 +81,5 @@ pub(super) fn milliseconds(time: Duration) -> u64 {
 
 /// What no rule is to blame for.
 fn unruled(operation: &str, host: Option<String>, detail: String) -> Violation {
-    Violation {
-        timestamp: timestamp(SystemTime::now()),
-        operation: operation.into(),
-        path: None,
-        host,
-        port: None,
-        address: None,
-        outcome: Outcome::Refused,
-        why: None,
-        rule: None,
-        because: None,
-        remedy: None,
-        detail: Some(detail),
-    }
+    Violation { host, detail: Some(detail), ..Violation::refused(operation) }
 }

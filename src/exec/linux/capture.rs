@@ -4,7 +4,7 @@
 //! Where the kernel has no nftables, there are listeners on the ports that the policy names instead; where these are too
 //! many, the proxy that variables name is all there is. Which it is, is found by doing it, and told.
 
-use super::control::Failure;
+use super::control::{Failure, Missing};
 use super::network::{self, PROXY, REQUEST_ACK, attribute, message};
 use super::nftables::{self, Redirection};
 use crate::backend::bubblewrap::Ports;
@@ -29,16 +29,6 @@ pub struct Doors {
     pub sockets: Vec<OwnedFd>,
     /// What is left where nothing is redirected.
     pub missing: Option<Missing>,
-}
-
-/// That nothing is redirected.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Missing {
-    pub errno: Errno,
-    /// Ports that should be listened on instead, and are not.
-    pub unheard: Vec<u16>,
-    /// Nothing is listened on but the proxy's own port: there are too many that the policy names.
-    pub alone: bool,
 }
 
 // linux/rtnetlink.h, linux/if_addr.h

@@ -10,7 +10,6 @@
 //! pid 1 is ours, but from the exec on it shares a namespace with the command: nothing received is trusted beyond
 //! its own few values.
 
-use super::capture::Missing;
 use nix::errno::Errno;
 use nix::sys::socket::{
     AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, recvmsg, sendmsg, socketpair,
@@ -42,6 +41,16 @@ impl Failure {
     pub fn changed(path: &[u8]) -> Failure {
         Failure { stage: Stage::Changed, act: String::from_utf8_lossy(path).into_owned(), errno: Errno::ESTALE as i32 }
     }
+}
+
+/// That nothing is redirected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Missing {
+    pub errno: Errno,
+    /// Ports that should be listened on instead, and are not.
+    pub unheard: Vec<u16>,
+    /// Nothing is listened on but the proxy's own port: there are too many that the policy names.
+    pub alone: bool,
 }
 
 /// From inside.

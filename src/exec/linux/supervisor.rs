@@ -2,7 +2,7 @@
 
 mod sockets;
 
-use super::control::{Control, Failure, Report, Stage, Word};
+use super::control::{Control, Failure, Missing, Report, Stage, Word};
 use super::listen::{self, Question};
 use super::terminal::Terminal;
 use super::{Error, Exit, capture, kernel, landlock};
@@ -103,7 +103,7 @@ struct Supervisor<'d> {
     decides: &'d Decides,
     signals: Signals,
     /// What was made inside, and what was not.
-    doors: Option<(Vec<OwnedFd>, Option<capture::Missing>)>,
+    doors: Option<(Vec<OwnedFd>, Option<Missing>)>,
     ready: bool,
     /// Nothing more comes over the control socket.
     closed: bool,
@@ -410,7 +410,7 @@ impl Supervisor<'_> {
     }
 }
 
-fn not_redirected(missing: &capture::Missing) -> String {
+fn not_redirected(missing: &Missing) -> String {
     let reached = if missing.alone {
         "reach nothing".to_owned()
     } else if missing.unheard.is_empty() {

@@ -1,12 +1,11 @@
 //! Whether the command may connect to a unix socket of the host: decided by the policy alone, and told where it may not.
 
 use super::Decides;
-use crate::event::{Event, Outcome, Violation, timestamp};
+use crate::event::{Event, Violation};
 use crate::exec::linux::control::Question;
 use crate::ir::{Access, Node, NodeKind, Verdict, Why, decide};
 use crate::proxy::Rules;
 use crate::sets::path::AbsPath;
-use std::time::SystemTime;
 
 /// Says so in an event, if not.
 pub fn may_connect(decides: &Decides, question: &Question) -> bool {
@@ -49,26 +48,13 @@ fn replaced(rules: &Rules, path: &AbsPath, question: &Question) -> bool {
 fn explain(refused: &mut Violation, rules: &Rules, path: &AbsPath, verdict: &Verdict) {
     refused.why = Some(verdict.why);
     if let Some(id) = verdict.decisive.first() {
-        refused.rule = Some((rules.texts)(*id));
-        refused.because = rules.policy.rule(*id).because.as_deref().map(str::to_owned);
+        let (rule, because) = rules.told(*id);
+        (refused.rule, refused.because) = (Some(rule), because);
     } else if verdict.why == Why::Default {
         refused.remedy = Some(format!("allow socket {path}"));
     }
 }
 
 fn violation(path: Option<String>, detail: Option<String>) -> Violation {
-    Violation {
-        timestamp: timestamp(SystemTime::now()),
-        operation: "socket".into(),
-        path,
-        host: None,
-        port: None,
-        address: None,
-        outcome: Outcome::Refused,
-        why: None,
-        rule: None,
-        because: None,
-        remedy: None,
-        detail,
-    }
+    Violation { path, detail, ..Violation::refused("socket") }
 }

@@ -1,17 +1,35 @@
-//! The other end of a connection as a command line names it: `HOST[:PORT]` or `ADDRESS[:PORT]`.
+//! An access as a command line or a suite names it: a verb and a target; of connections `HOST[:PORT]` or `ADDRESS[:PORT]`.
 
 use sandbox_runtime::ir::{Access, request, special};
+use sandbox_runtime::sets::path::AbsPath;
 use sandbox_runtime::sets::peer::Protocol;
 use sandbox_runtime::vocabulary::Verb;
 
 /// The port of a target that names none.
 const HTTPS: u16 = 443;
 
-/// The accesses that a target means: one, but for `localhost`, which has two addresses.
+/// The accesses that a verb and a target mean: one, but for `localhost`, which has two addresses. `path` is the target as a
+/// path.
 ///
 /// # Errors
 /// A sentence for the command line.
-pub fn accesses(verb: Verb, target: &str) -> Result<Vec<Access>, String> {
+pub fn accesses(
+    verb: Verb,
+    target: &str,
+    path: impl FnOnce() -> Result<AbsPath, String>,
+) -> Result<Vec<Access>, String> {
+    Ok(match verb {
+        Verb::Read => vec![Access::Read(path()?)],
+        Verb::Write => vec![Access::Write(path()?)],
+        Verb::Exec => vec![Access::Exec(path()?)],
+        Verb::Socket => vec![Access::Socket(path()?)],
+        Verb::Connect | Verb::Listen => connections(verb, target)?,
+        Verb::Env => vec![Access::Env(target.strip_prefix('$').unwrap_or(target).to_owned())],
+        Verb::Mach => vec![Access::Mach(target.to_owned())],
+    })
+}
+
+fn connections(verb: Verb, target: &str) -> Result<Vec<Access>, String> {
     let (target, protocol) = match target.strip_suffix("/udp") {
         Some(target) => (target, Protocol::Udp),
         None => (target, Protocol::Tcp),
