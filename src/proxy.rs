@@ -36,7 +36,7 @@ pub use limits::Limits;
 pub use system::System;
 
 use crate::event::{RuleText, Sink};
-use crate::ir::{BoundPolicy, RuleId};
+use crate::ir::{BoundPolicy, Rule, RuleId};
 use gate::Gate;
 use std::sync::Arc;
 use upstream::Upstream;
@@ -44,14 +44,15 @@ use upstream::Upstream;
 /// What the proxy decides by, and how it names a rule to people.
 pub struct Rules {
     pub policy: BoundPolicy,
-    /// File, line and text of each rule, by [`RuleId`].
-    pub texts: Box<dyn Fn(RuleId) -> RuleText + Send + Sync>,
+    /// File, line and text of a rule.
+    pub texts: Box<dyn Fn(&Rule) -> RuleText + Send + Sync>,
 }
 
 impl Rules {
     /// A rule as people find it, and its reason.
     pub fn told(&self, id: RuleId) -> (RuleText, Option<String>) {
-        ((self.texts)(id), self.policy.rule(id).because.as_deref().map(str::to_owned))
+        let rule = self.policy.rule(id);
+        ((self.texts)(rule), rule.because.as_deref().map(str::to_owned))
     }
 }
 

@@ -5,13 +5,13 @@ mod line;
 
 use super::arguments::{Explain, Format, PolicyChoice};
 use super::load::{self, Loaded};
-use super::{access, flags, output, rule, status};
+use super::{access, output, rule, status};
 use sandbox_runtime::backend::bubblewrap::Needs;
 use sandbox_runtime::compile::compile;
 use sandbox_runtime::diagnostic::{Level, nearest};
 use sandbox_runtime::host::Host;
 use sandbox_runtime::ir::{Access, BoundPolicy, RuleId, Verdict, Why, decide};
-use sandbox_runtime::sets::path::AbsPath;
+use sandbox_runtime::sets::path::{AbsPath, target};
 use sandbox_runtime::source::Sources;
 use sandbox_runtime::vocabulary::{Effect, Verb};
 use std::collections::BTreeMap;
@@ -202,7 +202,7 @@ fn portable(policy: &BoundPolicy, path: &str) -> String {
         (None, Some(rest)) => ("~", rest),
         (None, None) => ("", path),
     };
-    flags::written(start, rest)
+    target(start, rest)
 }
 
 fn candidates(access: &Access, effect: &str, verb: Verb, object: &str) -> Vec<String> {

@@ -3,6 +3,7 @@
 
 use super::arguments::PolicyChoice;
 use super::files;
+use sandbox_runtime::sets::path;
 use std::path::{Path, PathBuf};
 
 /// What holds beside the flags where they alone make the policy. npm and its kin keep their caches in the home, which is
@@ -114,24 +115,7 @@ fn target(flag: &str, path: &Path, directory: &Path) -> Result<String, String> {
         });
     }
     let path = path.to_str().ok_or_else(|| format!("{flag}: `{}` is not UTF-8", path.display()))?;
-    Ok(written("", path))
-}
-
-/// A target: `start` as it is, then a path whose every character that has a meaning in a policy is made literal.
-pub fn written(start: &str, path: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '-' | '_' | '+' | '@');
-    if path.chars().all(plain) {
-        return format!("{start}{path}");
-    }
-    let mut quoted = format!("\"{start}");
-    for c in path.chars() {
-        if matches!(c, '\\' | '"' | '*' | '?' | '[' | ']' | '{' | '}' | '$' | '~') {
-            quoted.push('\\');
-        }
-        quoted.push(c);
-    }
-    quoted.push('"');
-    quoted
+    Ok(path::target("", path))
 }
 
 /// The workspace that the command line chooses, if it does: with flags alone it is the first directory they open, so that

@@ -4,6 +4,7 @@
 
 use super::arguments::Init;
 use super::{files, output, status};
+use sandbox_runtime::sets::path;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -74,7 +75,7 @@ pub fn init(init: &Init) -> u8 {
     let own = if printed || target.is_absolute() || target.components().count() != 1 {
         None
     } else {
-        target.to_str().filter(|name| super::flags::written("", name) == *name)
+        target.to_str().filter(|name| path::target("", name) == *name)
     };
     let text = policy(&directory, own);
     if printed {

@@ -4,7 +4,8 @@
 //! carried out in full changes nothing. Serves on a thread of its own, beside the proxy.
 
 use super::arguments::{PolicyChoice, Run};
-use super::{flags, load, rule};
+use super::flags::{self, FlagText};
+use super::{load, rule};
 use sandbox_runtime::backend::bubblewrap::{Needs, Network, Plan, Ports};
 use sandbox_runtime::bind::bind_grants;
 use sandbox_runtime::compile::compile;
@@ -33,8 +34,11 @@ const ADDITIONS: usize = 1000;
 pub struct Live {
     channel: Arc<Channel>,
     choice: PolicyChoice,
-    within: Vec<PathBuf>,
     directory: PathBuf,
+    /// What must hold whatever is in force: the texts as they were at the start, since the command may write the files.
+    ceilings: Vec<FlagText>,
+    /// What the policies said of everything else at the start.
+    elsewhere: Elsewhere,
     /// The rules in force, and the texts that they are in.
     rules: Vec<Rule>,
     sources: Sources,
@@ -64,21 +68,26 @@ impl Live {
         plan: &Plan,
         sources: &Sources,
         directory: &Path,
-    ) -> Self {
+    ) -> Result<Self, String> {
+        let started = load::chosen(&run.choice, directory)?;
+        let Some(started) = started.policy else {
+            return Err("the policies cannot be read twice, which --control needs".to_owned());
+        };
         let redirected = match &plan.network {
             Network::Proxy(ports) => ports.clone(),
             Network::Loopback => Ports::default(),
         };
-        Self {
+        Ok(Self {
             channel,
             choice: run.choice.clone(),
-            within: run.within.clone(),
             directory: directory.to_owned(),
+            ceilings: flags::ceilings(&run.within, true)?,
+            elsewhere: Elsewhere::of(&started),
             rules: connecting(policy),
             sources: sources.clone(),
             additions: 0,
             redirected,
-        }
+        })
     }
 
     /// Answers requests until the other end is closed.
@@ -131,15 +140,21 @@ impl Live {
             Change::Add(text) | Change::Rules(text) => sources.add(NAME, format!("{HEADER}{text}\n")),
             Change::Policy(path) => load::add(&self.directory.join(path), &mut sources)?,
         }];
-        let ceilings = flags::ceilings(&self.within, true)?;
-        given.extend(ceilings.into_iter().map(|ceiling| sources.add(ceiling.name, ceiling.text)));
+        for FlagText { name, text } in &self.ceilings {
+            // Where rules are added, it is there already.
+            given.push(sources.named(name).unwrap_or_else(|| sources.add(name.as_str(), text.as_str())));
+        }
         let loaded = load::resolved(&given, sources, &self.choice.defines, load::this_system());
-        let mut sources = loaded.sources;
+        let sources = loaded.sources;
         let Some(mut policy) = loaded.policy.filter(|_| !any_error(&loaded.diagnostics)) else {
             return Err(refused("the rules have errors", &loaded.diagnostics, &sources));
         };
         if matches!(change, Change::Policy(_)) {
-            self.changes_connections_alone(&policy)?;
+            if Elsewhere::of(&policy) != self.elsewhere {
+                let differs =
+                    "in what it says of anything else, the policy differs from the one that the run was started with";
+                return Err(format!("{ONLY}: {differs}").into());
+            }
             // What it says of files holds as it did: nothing of that is bound anew.
             policy.rules.retain(|rule| rule.verb == Verb::Connect);
             policy.expects.clear();
@@ -162,39 +177,8 @@ impl Live {
         self.rules = connecting(&bound);
         self.additions = if adds { self.additions + 1 } else { 0 };
         self.sources.clone_from(&sources);
-        in_force.replace(Arc::new(rule::rules(bound, std::mem::take(&mut sources))));
+        in_force.replace(Arc::new(rule::rules(bound, sources)));
         Ok(notes)
-    }
-
-    /// Whether a policy differs from the one that the run was started with in connections alone, if at all.
-    fn changes_connections_alone(&self, policy: &Policy) -> Result<(), Refused> {
-        let before = load::chosen(&self.choice, &self.directory)?;
-        let Some(before) = before.policy else {
-            return Err("the policies that the run was started with cannot be read again".to_owned().into());
-        };
-        let mut counts: BTreeMap<String, i64> = BTreeMap::new();
-        for (rules, one) in [(&before.rules, -1), (&policy.rules, 1)] {
-            for rule in rules.iter().filter(|rule| rule.verb != Verb::Connect) {
-                *counts.entry(format!("{} {} {:?}", rule.effect, rule.verb, rule.subject)).or_default() += one;
-            }
-        }
-        let settings = |policy: &Policy| {
-            let set = policy.set.iter().map(|(name, setting)| (name.clone(), setting.value.clone()));
-            let limits = policy.limits.iter().map(|(kind, limit)| (kind.to_string(), limit.value));
-            (
-                policy.default_read.value,
-                policy.default_env.as_ref().map(|default| default.value),
-                set.collect::<Vec<_>>(),
-                limits.collect::<Vec<_>>(),
-            )
-        };
-        if counts.values().any(|count| *count != 0) || settings(&before) != settings(policy) {
-            return Err(format!(
-                "{ONLY}: in what it says of anything else, the policy differs from the one that the run was started with"
-            )
-            .into());
-        }
-        Ok(())
     }
 
     /// What is allowed now and was not foreseen when the sandbox was made.
@@ -216,6 +200,27 @@ impl Live {
 }
 
 const ONLY: &str = "network rules alone can change while a command runs";
+
+/// What a policy says of anything but connections, however it is written.
+#[derive(PartialEq, Eq)]
+struct Elsewhere {
+    /// Each rule, and how often it is there.
+    rules: BTreeMap<String, usize>,
+    settings: String,
+}
+
+impl Elsewhere {
+    fn of(policy: &Policy) -> Self {
+        let mut rules = BTreeMap::new();
+        for rule in policy.rules.iter().filter(|rule| rule.verb != Verb::Connect) {
+            *rules.entry(format!("{} {} {:?}", rule.effect, rule.verb, rule.subject)).or_default() += 1;
+        }
+        let env = policy.default_env.as_ref().map(|default| default.value);
+        let set: Vec<_> = policy.set.iter().map(|(name, setting)| (name, &setting.value)).collect();
+        let limits: Vec<_> = policy.limits.iter().map(|(kind, limit)| (kind.to_string(), limit.value)).collect();
+        Self { rules, settings: format!("{:?}", (policy.default_read.value, env, set, limits)) }
+    }
+}
 
 fn connecting(policy: &Policy) -> Vec<Rule> {
     policy.rules_of(Verb::Connect).map(|(_, rule)| rule.clone()).collect()

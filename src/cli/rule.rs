@@ -1,10 +1,9 @@
 //! A rule in words: what people see of it beside its file and line.
 
 use sandbox_runtime::event::RuleText;
-use sandbox_runtime::ir::{Access, BoundPolicy, Policy, Rule, RuleId};
+use sandbox_runtime::ir::{Access, BoundPolicy, Policy, Rule};
 use sandbox_runtime::proxy::Rules;
 use sandbox_runtime::source::Sources;
-use sandbox_runtime::vocabulary::Verb;
 use std::fmt::Write as _;
 
 /// `deny read ~/.ssh`: the one effect, verb and target of the rule, out of a statement that may list many.
@@ -46,14 +45,9 @@ pub fn json(rule: &Rule, sources: &Sources, text: &str) -> serde_json::Value {
 
 /// The policy for whatever decides at run time, with the words by which people find its rules.
 pub fn rules(policy: BoundPolicy, sources: Sources) -> Rules {
-    // What is told of at run time is decided by rules about connections alone.
-    let told = |rule: &Rule| matches!(rule.verb, Verb::Connect | Verb::Listen | Verb::Socket);
-    let text = |rule: &Rule| if told(rule) { words(rule, &sources) } else { String::new() };
-    let rules: Vec<_> = policy.rules.iter().map(|rule| (rule.span, text(rule))).collect();
-    let texts = move |RuleId(id): RuleId| {
-        let (span, text) = &rules[id as usize];
-        let location = sources.location(*span);
-        RuleText { file: location.name, line: location.line, text: text.clone() }
+    let texts = move |rule: &Rule| {
+        let location = sources.location(rule.span);
+        RuleText { file: location.name, line: location.line, text: words(rule, &sources) }
     };
     Rules { policy, texts: Box::new(texts) }
 }

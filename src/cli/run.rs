@@ -18,7 +18,7 @@ use sandbox_runtime::sets::path::AbsPath;
 use sandbox_runtime::vocabulary::{Effect, Verb};
 use std::ffi::OsString;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 /// `srt run`, and `srt COMMAND ARG…`
 pub fn run(mut run: Run) -> u8 {
@@ -136,13 +136,16 @@ fn attempt_once(
     }
     let directory = std::env::current_dir().map_err(|error| format!("cannot tell where this is: {error}"))?;
     let (environment, set) = (environment(&policy), policy.set.keys().map(Into::into).collect());
-    let live = channel.map(|channel| {
-        // What is not allowed now may be later.
-        if plan.network == Network::Loopback {
-            plan.network = Network::Proxy(Ports::default());
+    let live = match channel {
+        Some(channel) => {
+            // What is not allowed now may be later.
+            if plan.network == Network::Loopback {
+                plan.network = Network::Proxy(Ports::default());
+            }
+            Some(Live::new(run, Arc::clone(channel), &policy, &plan, &sources, &directory)?)
         }
-        Live::new(run, Arc::clone(channel), &policy, &plan, &sources, &directory)
-    });
+        None => None,
+    };
     let upstream = if matches!(plan.network, Network::Proxy(_)) { upstream(run.quiet)? } else { None };
     let rules = Arc::new(rule::rules(policy, sources));
     let launch = Launch {
@@ -266,10 +269,11 @@ impl Events {
 
 /// The proxy that the caller's own environment names for its connections.
 fn upstream(quiet: bool) -> Result<Option<Upstream>, String> {
-    let value = |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
-    let upstream = Upstream::from_variables(value).map_err(|error| error.to_string())?;
+    let upstream = linux::upstream().map_err(|error| error.to_string())?;
+    // However often the run is planned anew.
+    static SAID: Once = Once::new();
     if let Some(upstream) = upstream.as_ref().filter(|_| !quiet) {
-        output::complain(upstream.says());
+        SAID.call_once(|| output::complain(upstream.says()));
     }
     Ok(upstream)
 }

@@ -46,6 +46,7 @@ pub use caller::caller;
 pub use channel::Channel;
 use command::Command;
 pub use defence::Defence;
+pub use environment::upstream;
 pub use event_file::EventFile;
 pub use native::Prepared;
 pub use output::end_output;
@@ -219,12 +220,11 @@ pub fn run_without(plan: &Plan, launch: Launch, missing: &[Defence]) -> Result<E
     let decides = Decides { rules: launch.rules.clone(), events: launch.events, announce: launch.announce };
     let served = launch.rules.filter(|_| proxied || !listeners.is_empty()).map(|rules| Served {
         proxied: proxied.then(|| Proxied {
-            in_force: Arc::new(InForce::new(Arc::clone(&rules))),
+            in_force: Arc::new(InForce::new(rules)),
             upstream: launch.upstream,
             live: launch.live,
         }),
         listeners,
-        rules,
     });
     supervisor::supervise(started, signals, time, &decides, served)
 }

@@ -7,7 +7,7 @@ use super::Proxy;
 use super::authority::{Authority, Host};
 use super::dial::{self, Dialled, Route};
 use super::forward::{Origin, Session};
-use super::refusal::{Failure, Refused};
+use super::refusal::Failure;
 use super::side::Side;
 use super::tunnel::{self, Ending, Passed};
 use super::{resolver, socks};
@@ -79,7 +79,7 @@ async fn captured(proxy: &Proxy, stream: TcpStream, target: SocketAddr) -> Optio
     let server = proxy.upstream.as_ref().and_then(|upstream| upstream.for_request(&authority));
     let dialled = match server.filter(|_| authority.port == HTTP) {
         // Proxies take requests for this port that open no connection to it.
-        Some(server) => dial::decide_for_request(proxy, server, &authority, &addresses).await.map(|()| None),
+        Some(server) => dial::decide_for_request(proxy, server, &authority, &addresses).await.map(|_| None),
         None => dial::connect_at(proxy, &authority, &addresses).await.map(Some),
     };
     match dialled {
@@ -118,8 +118,8 @@ async fn http(proxy: &Arc<Proxy>, client: Side, origin: Option<Origin>, served: 
     tokio::select! {
         // How a connection of the command ended is the command's business.
         ended = connection => ended.ok()?,
-        refused = session.revoked() => {
-            proxy.report(&Failure::Refused(refused));
+        failure = session.revoked() => {
+            proxy.report(&failure);
             return None;
         }
     }
@@ -142,8 +142,8 @@ async fn relay(proxy: &Proxy, client: Side, upstream: Side, route: Route, decide
             }
             None
         }
-        Ending::Revoked(refused) => {
-            proxy.report(&Failure::Refused(refused));
+        Ending::Revoked(failure) => {
+            proxy.report(&failure);
             None
         }
         Ending::Mismatch(mismatch) => {
@@ -160,12 +160,12 @@ async fn relay(proxy: &Proxy, client: Side, upstream: Side, route: Route, decide
 }
 
 /// Ends when the rules in force no longer allow a connection.
-async fn revoked(proxy: &Proxy, route: &Route) -> Box<Refused> {
+async fn revoked(proxy: &Proxy, route: &Route) -> Failure {
     let mut changes = proxy.in_force.changes();
     loop {
         // Once at the beginning: the rules may have changed while it was dialled.
-        if let Err(refused) = proxy.gate().holds(route) {
-            return refused;
+        if let Err(failure) = proxy.gate().holds(route) {
+            return failure;
         }
         if changes.changed().await.is_err() {
             std::future::pending::<()>().await;

@@ -41,6 +41,8 @@ pub(super) struct Route {
     pub authority: Authority,
     /// The address that was decided and dialled; `None` where another proxy finds it.
     pub address: Option<IpAddr>,
+    /// Those that this machine found then, by all of which it was decided.
+    pub seen: Vec<IpAddr>,
     /// That other proxy.
     pub through: Option<String>,
 }
@@ -60,12 +62,16 @@ pub(super) async fn connect_at(proxy: &Proxy, authority: &Authority, known: &[Ip
         let passed = decided(proxy, authority, known).await?;
         let stream = in_time(proxy, dial(&passed, authority.port, &proxy.limits)).await?;
         let address = stream.peer_addr().ok().map(|peer| peer.ip().to_canonical());
-        return Ok(Dialled { stream, route: Route { authority: authority.clone(), address, through: None } });
+        return Ok(Dialled {
+            stream,
+            route: Route { authority: authority.clone(), address, seen: Vec::new(), through: None },
+        });
     };
     // What it is asked for: the name where it is told names, else one address after the other.
     let mut asked = vec![(authority.clone(), None)];
+    let mut found = Vec::new();
     if by_name(server, authority) {
-        seen(proxy, authority, known).await?;
+        found = seen(proxy, authority, known).await?;
     } else {
         let addresses = decided(proxy, authority, known).await?.into_iter();
         let at = |address| (Authority { host: Host::Address(address), port: authority.port }, Some(address));
@@ -83,7 +89,7 @@ pub(super) async fn connect_at(proxy: &Proxy, authority: &Authority, known: &[Ip
         Err(last)
     };
     let (stream, address) = in_time(proxy, opening).await?;
-    let route = Route { authority: authority.clone(), address, through: Some(server.to_string()) };
+    let route = Route { authority: authority.clone(), address, seen: found, through: Some(server.to_string()) };
     Ok(Dialled { stream, route })
 }
 
@@ -97,17 +103,17 @@ pub(super) async fn connect_for_request<'p>(
 ) -> Result<(Dialled, Option<&'p Server>), Failure> {
     let server = proxy.upstream.as_ref().and_then(|upstream| upstream.for_request(authority));
     let Some(server) = server else { return connect(proxy, authority).await.map(|dialled| (dialled, None)) };
-    decide_for_request(proxy, server, authority, &[]).await?;
+    let found = decide_for_request(proxy, server, authority, &[]).await?;
     let stream = in_time(proxy, to_server(proxy, server)).await?;
     let address = match authority.host {
         Host::Address(address) => Some(address),
         Host::Name(_) | Host::Localhost(_) => None,
     };
-    let route = Route { authority: authority.clone(), address, through: Some(server.to_string()) };
+    let route = Route { authority: authority.clone(), address, seen: found, through: Some(server.to_string()) };
     Ok((Dialled { stream, route }, Some(server)))
 }
 
-/// Whether a request may go through that proxy.
+/// Whether a request may go through that proxy; where that one finds the address, those that this machine found.
 ///
 /// # Errors
 /// The refusal, or that this machine needed to know an address and does not.
@@ -116,11 +122,11 @@ pub(super) async fn decide_for_request(
     server: &Server,
     authority: &Authority,
     known: &[IpAddr],
-) -> Result<(), Failure> {
+) -> Result<Vec<IpAddr>, Failure> {
     if by_name(server, authority) {
         return seen(proxy, authority, known).await;
     }
-    decided(proxy, authority, known).await.map(drop)
+    decided(proxy, authority, known).await.map(|_| Vec::new())
 }
 
 fn by_name(server: &Server, authority: &Authority) -> bool {
@@ -141,20 +147,15 @@ async fn decided(proxy: &Proxy, authority: &Authority, known: &[IpAddr]) -> Resu
     proxy.gate().passed(authority, &addresses).map_err(Failure::Refused)
 }
 
-/// Decides about a name whose address another proxy finds: by every address that this machine finds, as that one may find
-/// any of them. Where this machine finds none, by the name alone, unless a rule that denies is about addresses.
-async fn seen(proxy: &Proxy, authority: &Authority, known: &[IpAddr]) -> Result<(), Failure> {
-    let Host::Name(name) = &authority.host else { return decided(proxy, authority, known).await.map(drop) };
+/// Decides about a name whose address another proxy finds; the addresses that this machine finds.
+async fn seen(proxy: &Proxy, authority: &Authority, known: &[IpAddr]) -> Result<Vec<IpAddr>, Failure> {
+    let Host::Name(name) = &authority.host else {
+        return decided(proxy, authority, known).await.map(|_| Vec::new());
+    };
     proxy.gate().could_pass(name, authority.port).map_err(Failure::Refused)?;
     let known = if known.is_empty() { resolve_beside(proxy, name).await } else { known.to_vec() };
-    let gate = proxy.gate();
-    for address in &known {
-        gate.passed(authority, &[*address]).map_err(Failure::Refused)?;
-    }
-    match gate.denying_addresses(authority.port) {
-        Some(rule) if known.is_empty() => Err(Failure::Unseen { name: name.clone(), port: authority.port, rule }),
-        _ => Ok(()),
-    }
+    proxy.gate().passes_unseen(authority, name, &known)?;
+    Ok(known)
 }
 
 /// The addresses of a name as far as this machine knows it, without much waiting.

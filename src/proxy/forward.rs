@@ -8,7 +8,7 @@ use super::Proxy;
 use super::authority::Authority;
 use super::dial::{self, Dialled, Route};
 use super::limits::Limits;
-use super::refusal::{Failure, Refused};
+use super::refusal::Failure;
 use super::side::Side;
 use super::tunnel;
 use super::upstream::Server;
@@ -105,15 +105,15 @@ impl Session {
     }
 
     /// Ends when the rules in force no longer allow what is under way.
-    pub(super) async fn revoked(&self) -> Box<Refused> {
+    pub(super) async fn revoked(&self) -> Failure {
         let mut changes = self.proxy.in_force.changes();
         loop {
             if changes.changed().await.is_err() {
                 std::future::pending::<()>().await;
             }
             let route = lock(&self.route).clone();
-            if let Some(Err(refused)) = route.map(|route| self.proxy.gate().holds(&route)) {
-                return refused;
+            if let Some(Err(failure)) = route.map(|route| self.proxy.gate().holds(&route)) {
+                return failure;
             }
         }
     }
@@ -187,7 +187,7 @@ impl Session {
         let (dialled, server) = self.upstream(&authority, client.is_some()).await?;
         *lock(&self.route) = Some(dialled.route.clone());
         // The rules may have changed while it was dialled.
-        self.proxy.gate().holds(&dialled.route).map_err(Failure::Refused)?;
+        self.proxy.gate().holds(&dialled.route)?;
         self.proxy.report_connection(&dialled.route, None);
         to_origin(request, &authority, chunked, client.is_some())?;
         if let Some(server) = server {

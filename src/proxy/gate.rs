@@ -6,7 +6,7 @@
 use super::Rules;
 use super::authority::{Authority, Host};
 use super::dial::Route;
-use super::refusal::Refused;
+use super::refusal::{Failure, Refused};
 use super::remedy::remedy;
 use crate::event::{RuleText, Violation};
 use crate::ir::special::{NOMINAL, special};
@@ -62,7 +62,7 @@ impl Gate {
     }
 
     /// A rule that denies addresses at this port, if there is one: without the address of a name, nothing can be said of it.
-    pub fn denying_addresses(&self, port: u16) -> Option<RuleId> {
+    fn denying_addresses(&self, port: u16) -> Option<RuleId> {
         self.denying.iter().find(|(ports, _)| ports.contains(port)).map(|(_, id)| *id)
     }
 
@@ -70,12 +70,31 @@ impl Gate {
     ///
     /// # Errors
     /// The refusal.
-    pub fn holds(&self, route: &Route) -> Result<(), Box<Refused>> {
-        match (&route.authority.host, route.address) {
-            (_, Some(address)) => self.passed(&route.authority, &[address]).map(drop),
-            (Host::Name(name), None) => self.could_pass(name, route.authority.port),
-            (Host::Address(address), None) => self.passed(&route.authority, &[*address]).map(drop),
-            (Host::Localhost(_), None) => self.passed(&route.authority, &LOOPBACK).map(drop),
+    pub fn holds(&self, route: &Route) -> Result<(), Failure> {
+        let authority = &route.authority;
+        let passed = match (&authority.host, route.address) {
+            (_, Some(address)) => self.passed(authority, &[address]),
+            (Host::Name(name), None) => return self.passes_unseen(authority, name, &route.seen),
+            (Host::Address(address), None) => self.passed(authority, &[*address]),
+            (Host::Localhost(_), None) => self.passed(authority, &LOOPBACK),
+        };
+        passed.map(drop).map_err(Failure::Refused)
+    }
+
+    /// Whether a name may be connected to whose address another proxy finds: by every address that this machine has found, as
+    /// that one may find any of them. Where this machine found none, by the name alone, unless a rule that denies is about
+    /// addresses.
+    ///
+    /// # Errors
+    /// The refusal, or that an address needed to be known.
+    pub fn passes_unseen(&self, authority: &Authority, name: &Name, known: &[IpAddr]) -> Result<(), Failure> {
+        self.could_pass(name, authority.port).map_err(Failure::Refused)?;
+        for address in known {
+            self.passed(authority, &[*address]).map_err(Failure::Refused)?;
+        }
+        match self.denying_addresses(authority.port) {
+            Some(rule) if known.is_empty() => Err(Failure::Unseen { name: name.clone(), port: authority.port, rule }),
+            _ => Ok(()),
         }
     }
 
@@ -151,7 +170,7 @@ impl Gate {
             (None, Host::Address(address)) => self.all.decide(&connect(None, *address, port)),
             (None, _) => self.names.decide(&connect(name, NOMINAL, port)),
         };
-        verdict.decisive.first().map(|id| (self.rules.texts)(*id))
+        verdict.decisive.first().map(|id| self.rules.told(*id).0)
     }
 
     /// What is said about a refusal of this gate.

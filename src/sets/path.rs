@@ -13,6 +13,7 @@ pub use file_name::FileName;
 pub use fold::fold;
 pub use matcher::{Matcher, State};
 pub(in crate::sets) use questions::{path as from_units, shapes, units};
+pub use written::target;
 
 use super::glob::Glob;
 use crate::vocabulary::Reach;

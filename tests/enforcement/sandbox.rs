@@ -7,7 +7,7 @@ use sandbox_runtime::diagnostic::any_error;
 use sandbox_runtime::event::{Event, RuleText, Sink};
 use sandbox_runtime::exec::linux::{Defence, Engine, Launch, caller, run_without};
 use sandbox_runtime::host::real::Machine;
-use sandbox_runtime::ir::{BoundPolicy, Node, NodeKind};
+use sandbox_runtime::ir::{BoundPolicy, Node, NodeKind, Rule};
 use sandbox_runtime::proxy::Rules;
 use sandbox_runtime::resolve::{Files, Options, Text, resolve};
 use sandbox_runtime::source::Sources;
@@ -317,7 +317,7 @@ extern "C" fn before_main() {
     }
     let run_: Run = serde_json::from_slice(&fs::read(text).unwrap()).unwrap();
     let rules = run_.proxied.map(|(rules, workspace)| {
-        let text = |_| RuleText { file: "attack".into(), line: 1, text: String::new() };
+        let text = |_: &Rule| RuleText { file: "attack".into(), line: 1, text: String::new() };
         Arc::new(Rules { policy: plan(&rules, &workspace).0, texts: Box::new(text) })
     });
     let launch = Launch {

@@ -21,6 +21,7 @@ pub use task::{CAPABILITIES, may_look};
 
 use super::control::{Control, Failure, Report};
 use super::kernel;
+use crate::event::lock;
 use nix::errno::Errno;
 use nix::unistd::{Pid, gettid};
 use notification::{Answer, Call, Listener};
@@ -28,7 +29,7 @@ use questions::Questions;
 use relay::Relays;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use task::Task;
 use unix::Own;
@@ -44,6 +45,9 @@ const STACK: usize = 256 * 1024;
 
 /// As many calls that take long are nothing to look after.
 const FEW: usize = 8;
+
+/// How long a call waits before it looks again whether there is room for it.
+const PAUSE: Duration = Duration::from_millis(2);
 
 pub struct Broker {
     listener: Listener,
@@ -215,7 +219,14 @@ impl Broker {
     /// `None` once nobody waits any more.
     fn dial(&self, call: &Call, socket: BorrowedFd<'_>, address: &[u8]) -> Option<Result<(), Errno>> {
         let own = gettid();
-        lock(&self.long).push((call.id, own));
+        // Some threads go on to serve, so that those are let go whose callers are gone.
+        while !self.may_take_long(call.id, own) {
+            self.let_go();
+            if !self.listener.waits(call.id) {
+                return None;
+            }
+            std::thread::sleep(PAUSE);
+        }
         let done = loop {
             match socket::connect(socket, address) {
                 Err(Errno::EINTR) if self.listener.waits(call.id) => (),
@@ -225,6 +236,16 @@ impl Broker {
         };
         lock(&self.long).retain(|(_, thread)| *thread != own);
         done
+    }
+
+    /// Notes a call that may take long, unless nearly every thread makes one.
+    fn may_take_long(&self, id: u64, thread: Pid) -> bool {
+        let mut long = lock(&self.long);
+        let may = long.len() < MOST - FEW;
+        if may {
+            long.push((id, thread));
+        }
+        may
     }
 
     /// Lets threads go that wait for what nobody waits for any more.
@@ -257,9 +278,4 @@ impl Broker {
 fn int(argument: u64) -> i32 {
     let [a, b, c, d, ..] = argument.to_le_bytes();
     i32::from_le_bytes([a, b, c, d])
-}
-
-/// What is behind these locks is whole between two calls, whoever panicked: a panic ends the run.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -4,9 +4,8 @@
 
 use super::control::{Control, Failure, Report};
 use super::native::{NAMESPACES, map_ids};
-use super::{broker, capture, kernel, landlock, mounts, network, proc};
+use super::{broker, capture, environment, kernel, landlock, mounts, network, proc};
 use crate::backend::bubblewrap::Ports;
-use crate::proxy::upstream::Upstream;
 use nix::errno::Errno;
 use nix::sys::socket::MsgFlags;
 use std::ffi::OsString;
@@ -159,8 +158,7 @@ fn nftables() -> Probe {
 }
 
 fn upstream() -> Probe {
-    let value = |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
-    let result = match Upstream::from_variables(value) {
+    let result = match environment::upstream() {
         Ok(None) => Ok("connections go straight to their hosts: no variable names a proxy".to_owned()),
         Ok(Some(upstream)) => Ok(upstream.says()),
         Err(error) => Err(error.to_string()),

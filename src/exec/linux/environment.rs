@@ -2,6 +2,7 @@
 
 use super::network::PROXY;
 use crate::ir::{Access, BoundPolicy, Subject, decide};
+use crate::proxy::upstream::{BadVariable, Upstream};
 use crate::sets::path::AbsPath;
 use crate::sets::peer::Endpoint;
 use crate::sets::port::PortSet;
@@ -21,6 +22,14 @@ const RSYNC: &str = "RSYNC_PROXY";
 const EXCEPTIONS: [&str; 2] = ["NO_PROXY", "no_proxy"];
 /// By which git reaches what it speaks ssh to (git(1)).
 const SSH: &str = "GIT_SSH_COMMAND";
+
+/// The proxy that the caller's environment names for connections.
+///
+/// # Errors
+/// A variable that names none.
+pub fn upstream() -> Result<Option<Upstream>, BadVariable> {
+    Upstream::from_variables(|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()))
+}
 
 /// Without the variables by which programs find the caller's own proxy: nothing inside can reach it but by ours, and there may
 /// be a password in them. What the policy itself sets stays.

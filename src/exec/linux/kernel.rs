@@ -24,12 +24,15 @@ pub enum Cloned {
     Child,
 }
 
-fn checked(value: libc::c_long) -> Result<libc::c_long, Errno> {
+/// What a call returned, or its error.
+pub fn checked(value: impl Into<libc::c_long>) -> Result<libc::c_long, Errno> {
+    let value = value.into();
     if value < 0 { Err(Errno::last()) } else { Ok(value) }
 }
 
+/// The descriptor that a call has just returned, or its error.
 #[allow(unsafe_code)]
-fn descriptor(value: libc::c_long) -> Result<OwnedFd, Errno> {
+pub fn descriptor(value: impl Into<libc::c_long>) -> Result<OwnedFd, Errno> {
     let fd = RawFd::try_from(checked(value)?).map_err(|_| Errno::EBADF)?;
     // SAFETY: the kernel has just returned this descriptor to us, and nothing else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })

@@ -13,8 +13,8 @@ use std::sync::Arc;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::{mpsc, oneshot};
 
-/// One question for a socket: of which family, and where to send it.
-pub type Question = (bool, oneshot::Sender<io::Result<OwnedFd>>);
+/// One wish for a socket: of which family, and where to send it.
+pub type Wish = (bool, oneshot::Sender<io::Result<OwnedFd>>);
 
 /// Listens at each place.
 ///
@@ -59,13 +59,13 @@ fn holder(place: SocketAddr) -> Option<String> {
 }
 
 /// Connects from within the sandbox's network, by sockets that are asked for there.
-pub fn dial(questions: mpsc::UnboundedSender<Question>) -> crate::proxy::Dial {
+pub fn dial(wishes: mpsc::UnboundedSender<Wish>) -> crate::proxy::Dial {
     Arc::new(move |at: SocketAddr| {
-        let questions = questions.clone();
+        let wishes = wishes.clone();
         let connecting: Pin<Box<dyn Future<Output = io::Result<TcpStream>> + Send>> = Box::pin(async move {
             let (answer, answered) = oneshot::channel();
             let gone = || io::Error::from(io::ErrorKind::BrokenPipe);
-            questions.send((at.is_ipv6(), answer)).map_err(|_| gone())?;
+            wishes.send((at.is_ipv6(), answer)).map_err(|_| gone())?;
             let socket = answered.await.map_err(|_| gone())??;
             TcpSocket::from_std_stream(socket.into()).connect(at).await
         });

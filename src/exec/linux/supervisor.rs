@@ -3,7 +3,7 @@
 mod sockets;
 
 use super::control::{Control, Failure, Missing, Report, Stage, Word};
-use super::listen::{self, Question};
+use super::listen::{self, Wish};
 use super::terminal::Terminal;
 use super::{Error, Exit, capture, kernel, landlock};
 use crate::event::Sink;
@@ -24,6 +24,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::io::{Interest, unix::AsyncFd};
 use tokio::sync::oneshot;
+
+/// How many reports are taken in at once: as many as a socket holds, and more.
+const ROUND: usize = 512;
 
 /// Signals that are passed on when somebody sends them.
 const FORWARDED: [Signal; 7] = [
@@ -87,7 +90,6 @@ pub struct Served {
     pub proxied: Option<Proxied>,
     /// On the host, for servers of the command's.
     pub listeners: Vec<TcpListener>,
-    pub rules: Arc<Rules>,
 }
 
 /// What the proxy needs.
@@ -98,6 +100,16 @@ pub struct Proxied {
     pub live: Option<Box<dyn FnOnce(Arc<InForce>) + Send>>,
 }
 
+/// How much of what came over the control socket was taken in.
+#[derive(Clone, Copy, PartialEq)]
+enum Heard {
+    All,
+    /// There may be more on it.
+    InPart,
+    /// Nothing more comes.
+    Closed,
+}
+
 struct Supervisor<'d> {
     started: Started,
     decides: &'d Decides,
@@ -105,8 +117,7 @@ struct Supervisor<'d> {
     /// What was made inside, and what was not.
     doors: Option<(Vec<OwnedFd>, Option<Missing>)>,
     ready: bool,
-    /// Nothing more comes over the control socket.
-    closed: bool,
+    heard: Heard,
     failure: Option<Failure>,
     exit: Option<Exit>,
     timed_out: bool,
@@ -130,7 +141,7 @@ pub fn supervise(
         signals,
         doors: None,
         ready: false,
-        closed: false,
+        heard: Heard::All,
         failure: None,
         exit: None,
         timed_out: false,
@@ -178,7 +189,7 @@ impl Supervisor<'_> {
                 PollFd::new(self.started.pidfd.as_fd(), PollFlags::POLLIN),
                 PollFd::new(self.signals.file.as_fd(), PollFlags::POLLIN),
             ];
-            if !self.closed {
+            if self.heard != Heard::Closed {
                 ready.push(PollFd::new(self.started.control.as_fd(), PollFlags::POLLIN));
             }
             match poll(&mut ready, timeout) {
@@ -192,10 +203,14 @@ impl Supervisor<'_> {
         if signals {
             self.pass_signals();
         }
-        if control || gone {
+        if control || gone || self.heard == Heard::InPart {
             self.hear();
         }
         if gone {
+            // Nobody is left who could say more.
+            while self.heard == Heard::InPart {
+                self.hear();
+            }
             let _ = nix::sys::wait::waitpid(self.started.pid, None);
         }
         Ok(gone)
@@ -230,9 +245,11 @@ impl Supervisor<'_> {
         continued
     }
 
-    /// Takes in what came from inside.
+    /// Takes in what came from inside. The command can make reports without end: after what was there when this began, others
+    /// have their turn.
     fn hear(&mut self) {
-        while let Some(report) = self.receive() {
+        for _ in 0..ROUND {
+            let Some(report) = self.receive() else { return };
             if !matches!(report, Report::Stopped(_)) {
                 self.take(report);
             } else if !self.pass_signals() {
@@ -246,18 +263,25 @@ impl Supervisor<'_> {
 
     /// The same, but for stops, which are over or come again.
     fn hear_stale(&mut self) {
-        while let Some(report) = self.receive() {
+        for _ in 0..ROUND {
+            let Some(report) = self.receive() else { return };
             self.take(report);
         }
     }
 
     fn receive(&mut self) -> Option<Report> {
-        while !self.closed {
+        while self.heard != Heard::Closed {
             match self.started.control.receive(MsgFlags::MSG_DONTWAIT) {
-                Ok(Some(report)) => return Some(report),
+                Ok(Some(report)) => {
+                    self.heard = Heard::InPart;
+                    return Some(report);
+                }
                 Err(Errno::EINTR) => (),
-                Err(Errno::EAGAIN) => return None,
-                Ok(None) | Err(_) => self.closed = true,
+                Err(Errno::EAGAIN) => {
+                    self.heard = Heard::All;
+                    return None;
+                }
+                Ok(None) | Err(_) => self.heard = Heard::Closed,
             }
         }
         None
@@ -291,7 +315,7 @@ impl Supervisor<'_> {
     }
 
     /// Asks pid 1 for a socket; the answer comes with its reports.
-    fn ask_for_socket(&mut self, (v6, answer): Question) {
+    fn ask_for_socket(&mut self, (v6, answer): Wish) {
         match self.started.control.say(Word::Socket { v6 }) {
             Ok(()) => self.waiting.push_back(answer),
             Err(errno) => drop(answer.send(Err(errno.into()))),
@@ -319,12 +343,12 @@ impl Supervisor<'_> {
     ) -> Result<Option<std::io::Error>, Error> {
         let act = "start the proxy";
         let failed = |source| Error::Setup { act: act.into(), source };
-        let Served { mut proxied, listeners, rules } = served;
+        let Served { mut proxied, listeners } = served;
         if let Some(live) =
             proxied.as_mut().and_then(|proxied| Some((proxied.live.take()?, Arc::clone(&proxied.in_force))))
         {
             // Before this thread gives up files; it ends with the process.
-            std::thread::spawn(move || live.0(live.1));
+            std::thread::Builder::new().spawn(move || live.0(live.1)).map_err(failed)?;
         }
         landlock::keep_resolver_alone().map_err(|errno| setup("give up files before the proxy is started", errno))?;
         // The command has its limits already; these are ours alone, which it must not be able to use up.
@@ -334,7 +358,7 @@ impl Supervisor<'_> {
             let limits = proxy::Limits::STANDARD.within(descriptors);
             let events = Arc::clone(&self.decides.events);
             let (questions, mut asked) = tokio::sync::mpsc::unbounded_channel();
-            let inbound = inbound(listeners, &rules, questions).map_err(failed)?;
+            let inbound = inbound(listeners, self.decides.rules.as_deref(), questions).map_err(failed)?;
             let mut inbound = std::pin::pin!(inbound.serve(Arc::clone(&events), limits));
             let serving = match proxied {
                 Some(Proxied { in_force, upstream, live: _ }) => {
@@ -362,7 +386,7 @@ impl Supervisor<'_> {
                 let ready = tokio::select! {
                     ready = gone.readable() => ready,
                     ready = signals.readable() => ready,
-                    ready = control.readable(), if !self.closed => ready,
+                    ready = control.readable(), if self.heard != Heard::Closed => ready,
                     () = tokio::time::sleep_until(at), if deadline.is_some() => {
                         self.time_out();
                         deadline = None;
@@ -370,6 +394,13 @@ impl Supervisor<'_> {
                     }
                     Some(question) = asked.recv() => {
                         self.ask_for_socket(question);
+                        continue;
+                    }
+                    // Readiness is told once.
+                    () = tokio::task::yield_now(), if self.heard == Heard::InPart => {
+                        if self.ended(PollTimeout::ZERO)? {
+                            return Ok(failure);
+                        }
                         continue;
                     }
                     () = &mut inbound => continue,
@@ -428,15 +459,15 @@ fn not_redirected(missing: &Missing) -> String {
 /// What comes in from outside, and by which rule.
 fn inbound(
     listeners: Vec<TcpListener>,
-    rules: &Rules,
-    questions: tokio::sync::mpsc::UnboundedSender<Question>,
+    rules: Option<&Rules>,
+    questions: tokio::sync::mpsc::UnboundedSender<Wish>,
 ) -> std::io::Result<proxy::Inbound> {
     let mut served = Vec::with_capacity(listeners.len());
     for listener in listeners {
         let at = listener.local_addr()?;
-        let verdict = decide(&rules.policy, &Access::Listen { address: at.ip(), port: at.port() });
+        let access = Access::Listen { address: at.ip(), port: at.port() };
         // Only places that a rule allows are bound.
-        let rule = verdict.decisive.first().map(|id| (rules.texts)(*id));
+        let rule = rules.and_then(|rules| Some(rules.told(*decide(&rules.policy, &access).decisive.first()?).0));
         let rule = rule.ok_or_else(|| std::io::Error::from(std::io::ErrorKind::PermissionDenied))?;
         served.push((tokio::net::TcpListener::from_std(listener)?, rule));
     }

@@ -113,12 +113,17 @@ impl Setup {
     pub fn rules(&self) -> Arc<Rules> {
         let (rules, texts): (Vec<Rule>, Vec<String>) = self.rules.iter().cloned().unzip();
         let mut policy = Policy::new(System::Linux, Setting { value: Effect::Deny, span: nowhere() });
-        policy.rules = rules;
+        policy.rules.clone_from(&rules);
         policy.facts.own_addresses.clone_from(&self.own_addresses);
-        let texts = move |id: crate::ir::RuleId| RuleText {
-            file: "test.policy".into(),
-            line: id.0 + 1,
-            text: texts[id.0 as usize].clone(),
+        let texts = move |rule: &Rule| {
+            let same =
+                |known: &Rule| (known.effect, known.verb, &known.subject) == (rule.effect, rule.verb, &rule.subject);
+            let number = rules.iter().position(same).unwrap();
+            RuleText {
+                file: "test.policy".into(),
+                line: u32::try_from(number).unwrap() + 1,
+                text: texts[number].clone(),
+            }
         };
         Arc::new(Rules { policy: BoundPolicy(policy), texts: Box::new(texts) })
     }

@@ -127,6 +127,29 @@ async fn where_an_address_is_denied_a_name_without_one_is_refused() {
     assert!(client.head().await.starts_with("HTTP/1.1 200 "));
 }
 
+/// A tunnel by name has no address that is known for certain: a new denial of addresses ends it as it would have refused it.
+#[tokio::test]
+async fn an_address_that_is_denied_now_cuts_the_tunnel_of_a_name() {
+    for known in [Some("10.1.2.3"), None] {
+        let proxy = connecting("HTTP/1.1 200 OK\r\n\r\n").await;
+        let setup = || {
+            let setup = through(proxy).net(Allow, "10.0.0.0/8", ANY);
+            known.iter().fold(setup, |setup, address| setup.name("a.test", &[&[*address]]))
+        };
+        let running = setup().start().await;
+        let mut client = running.client().await;
+        client.send("CONNECT a.test:443 HTTP/1.1\r\n\r\n").await;
+        assert!(client.head().await.starts_with("HTTP/1.1 200 "));
+        client.until("|").await;
+        running.in_force.replace(setup().net(Deny, "192.168.0.0/16", port(80)).rules());
+        client.send("ab").await;
+        running.in_force.replace(setup().net(Deny, "10.1.0.0/16", port(443)).rules());
+        assert_eq!(client.rest().await, "", "{known:?}");
+        let told = running.events(1).await.remove(0);
+        assert_eq!(told.host.as_deref(), Some("a.test"), "{known:?}: {told:?}");
+    }
+}
+
 /// A SOCKS5 proxy that says what it was asked for.
 async fn socks() -> SocketAddr {
     upstream(|mut client| async move {

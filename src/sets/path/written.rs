@@ -1,5 +1,5 @@
-//! Patterns in a few words of the language, as tables in this program and its tests spell them. What a policy says is read,
-//! and judged, by `syntax`.
+//! Patterns in a few words of the language, as tables in this program and its tests spell them; and paths as the language
+//! spells them. What a policy says is read, and judged, by `syntax`.
 
 use super::{Pattern, Segment, Start};
 use crate::sets::glob::{Glob, Piece};
@@ -25,6 +25,23 @@ impl Pattern {
         let segments = rest.split('/').filter(|segment| !segment.is_empty()).map(segment).collect();
         Self { start, segments, reach }
     }
+}
+
+/// A target: `start` as it is, then a path whose every character that has a meaning in a policy is made literal.
+pub fn target(start: &str, path: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '-' | '_' | '+' | '@');
+    if path.chars().all(plain) {
+        return format!("{start}{path}");
+    }
+    let mut quoted = format!("\"{start}");
+    for c in path.chars() {
+        if matches!(c, '\\' | '"' | '*' | '?' | '[' | ']' | '{' | '}' | '$' | '~') {
+            quoted.push('\\');
+        }
+        quoted.push(c);
+    }
+    quoted.push('"');
+    quoted
 }
 
 fn segment(text: &str) -> Segment {

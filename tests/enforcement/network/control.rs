@@ -120,6 +120,10 @@ fn rules_are_added_replaced_and_taken_away_and_a_bad_line_changes_nothing() {
             std::fs::write(home.join("changed.policy"), format!("{changed}allow write $WORKSPACE\n")).unwrap();
             let answer = session.ask(r#"{"policy": "../changed.policy"}"#);
             assert!(answer["error"].as_str().unwrap().contains("network rules alone"), "{answer}");
+            // What the run was started with is compared as it was then, though its file says otherwise by now.
+            std::fs::write(home.join("test.policy"), format!("{text}allow write $WORKSPACE\n")).unwrap();
+            let answer = session.ask(r#"{"policy": "../test.policy"}"#);
+            assert!(answer["error"].as_str().unwrap().contains("network rules alone"), "{answer}");
             // The command has no part in it.
             session.tell("ls /proc/self/fd | wc -l");
             assert_eq!(session.line(), "4");
@@ -166,11 +170,15 @@ fn what_a_ceiling_does_not_permit_is_not_added() {
     let scene = scene
         .policy("srt 1\nuse std/system\ndefault read allow\nallow connect a.test\n")
         .with(["--within", "../team.policy"]);
+    let ceiling = scene.workspace().join("../team.policy");
     let mut session = Session::new(scene);
     assert_eq!(session.ask(r#"{"add": "allow connect b.test"}"#)["ok"], json!(true));
     let answer = session.ask(r#"{"add": "allow connect c.test"}"#);
     assert_eq!(answer["ok"], json!(false), "{answer}");
     assert!(answer["findings"][0]["witness"].as_str().unwrap().contains("c.test"), "{answer}");
+    // The ceiling is the one of the start.
+    std::fs::write(ceiling, "srt 1\ndefault read allow\nallow read, write, exec **/*\nallow connect *\n").unwrap();
+    assert_eq!(session.ask(r#"{"add": "allow connect c.test"}"#)["ok"], json!(false));
     session.end();
 }
 

@@ -217,6 +217,36 @@ except OSError as error:
     });
 }
 
+/// An empty packet is told from the end, those after it too, when nobody sends any more.
+#[test]
+fn an_empty_packet_is_not_the_end() {
+    let server = with(
+        "
+server = serve(socket.SOCK_SEQPACKET)
+connection = server.accept()[0]
+# More than the client's socket holds: the rest has to wait, and is there together.
+for packet in [b'x' * 100_000] * 3 + [b'', b'after', b'', b'the last']:
+    connection.send(packet)
+connection.close()
+time.sleep(1000)
+",
+    );
+    let script = with(
+        "
+client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+client.connect('s')
+time.sleep(0.5)
+print([len(client.recv(1_000_000)) for _ in range(3)], [client.recv(100) for _ in range(5)])
+",
+    );
+    each(|engine, user| {
+        let scene = scene(engine, "allow socket $WORKSPACE/s").by(user);
+        let _service = service(&scene.workspace().join("s"), &server);
+        let expected = "[100000, 100000, 100000] [b'', b'after', b'', b'the last', b'']";
+        assert_eq!(python(&scene, &script).ok(), expected, "{engine} {user:?}");
+    });
+}
+
 /// A service that accepts nobody keeps those waiting who wait for it, and none else; they end when they are killed.
 #[test]
 fn a_stuck_service_holds_up_nobody_else() {
@@ -270,7 +300,7 @@ fn the_last_bytes_arrive() {
         "
 server = serve()
 connection = server.accept()[0]
-time.sleep(0.2)
+time.sleep(0.6)
 data = read(connection)
 open(sys.argv[1] + '.got', 'w').write(str(len(data)))
 time.sleep(1000)
@@ -280,7 +310,8 @@ time.sleep(1000)
         "
 client = socket.socket(socket.AF_UNIX)
 client.connect('s')
-client.sendall(b'x' * 150_000)
+# More than the service's socket holds: some of it is still with the relay.
+client.sendall(b'x' * 350_000)
 if os.fork() == 0:
     time.sleep(1000)
 ",
@@ -295,7 +326,7 @@ if os.fork() == 0:
             assert!(begin.elapsed().as_secs() < 10, "nothing arrived");
             std::thread::sleep(std::time::Duration::from_millis(20));
         }
-        assert_eq!(fs::read_to_string(&got).unwrap(), "150000", "{engine} {user:?}");
+        assert_eq!(fs::read_to_string(&got).unwrap(), "350000", "{engine} {user:?}");
     });
 }
 
@@ -360,7 +391,7 @@ while True:
     });
 }
 
-/// A socket that the command puts in the place of one that a rule names is not that one.
+/// A socket that the command puts in the place of one that a rule names is not that one, whether that one was there or not.
 #[test]
 fn another_service_in_the_place_of_the_allowed_one_is_refused() {
     let script = with(
@@ -376,9 +407,15 @@ except OSError as error:
     );
     each(|engine, user| {
         let scene = scene(engine, "allow socket $WORKSPACE/allowed").by(user);
-        let _services = ["allowed", "other"].map(|name| service(&scene.workspace().join(name), &with(DIGEST)));
-        let output = python(&scene, &script);
-        assert_eq!(output.ok(), "13", "{engine} {user:?}: {output:?}");
-        assert!(output.stderr.contains("it is not the socket that was there"), "{}", output.stderr);
+        let _other = service(&scene.workspace().join("other"), &with(DIGEST));
+        let refused = |there: &str| {
+            let output = python(&scene, &script);
+            assert_eq!(output.ok(), "13", "{engine} {user:?} {there}: {output:?}");
+            assert!(output.stderr.contains("no rule named this socket when it was started"), "{}", output.stderr);
+        };
+        refused("nothing was there");
+        std::fs::rename(scene.workspace().join("allowed"), scene.workspace().join("other")).unwrap();
+        let _allowed = service(&scene.workspace().join("allowed"), &with(DIGEST));
+        refused("another one was there");
     });
 }

@@ -245,13 +245,13 @@ full = socket.socket(socket.AF_UNIX)
 full.bind('full')
 full.listen(0)
 children = []
-for _ in range(400):
+for _ in range(600):
     child = os.fork()
     if child == 0:
         while True:
             socket.socket(socket.AF_UNIX).connect('full')
     children.append(child)
-    if len(children) == 100:
+    if len(children) == 300:
         time.sleep(0.05)
         for child in children:
             os.kill(child, signal.SIGKILL)

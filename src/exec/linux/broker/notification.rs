@@ -1,5 +1,6 @@
 //! Notifications of system calls and the answers to them (seccomp_unotify(2)): the kernel's own structures, and nothing decided.
 
+use crate::exec::linux::kernel::checked;
 use nix::errno::Errno;
 use nix::unistd::Pid;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -64,10 +65,6 @@ const SET_FLAGS: libc::c_ulong = 0x4008_2104;
 const SYNC_WAKE_UP: libc::c_ulong = 1;
 const FLAG_CONTINUE: u32 = 1;
 
-fn checked(value: libc::c_int) -> Result<(), Errno> {
-    if value < 0 { Err(Errno::last()) } else { Ok(()) }
-}
-
 impl Listener {
     #[allow(unsafe_code)]
     pub fn new(listener: OwnedFd) -> Listener {
@@ -109,7 +106,7 @@ impl Listener {
         };
         let mut response = Response { id, value: 0, error, flags };
         // SAFETY: the request reads a `struct seccomp_notif_resp`, of the size that its number has.
-        checked(unsafe { libc::ioctl(self.0.as_raw_fd(), SEND, &raw mut response) })
+        checked(unsafe { libc::ioctl(self.0.as_raw_fd(), SEND, &raw mut response) }).map(drop)
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the supervisor is asked, each question by one thread that waits for its answer.
 
-use super::lock;
+use crate::event::lock;
 use crate::exec::linux::control::{Control, Question, Report};
 use std::collections::HashMap;
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -20,7 +20,7 @@ struct State {
 
 impl Questions {
     /// Whether the command may connect to this socket. Waits for the answer; without a supervisor, nothing is allowed.
-    pub fn ask(&self, control: &Control, (device, inode): (u64, u64), path: Vec<u8>) -> bool {
+    pub fn ask(&self, control: &Control, (device, inode): (u64, u64), path: &[u8]) -> bool {
         let number = {
             let mut state = lock(&self.state);
             state.next = state.next.wrapping_add(1);
@@ -28,7 +28,7 @@ impl Questions {
             state.open.insert(number, None);
             number
         };
-        if control.report(&Report::Asked(Question { number, device, inode, path })).is_err() {
+        if control.report(&Report::Asked(Question { number, device, inode, path: path.to_vec() })).is_err() {
             lock(&self.state).open.remove(&number);
             return false;
         }

@@ -3,8 +3,8 @@
 //! The command's socket is connected to one of ours, which has a name of its own in the sandbox's network namespace: nobody
 //! else is let to that name. Each relay is a thread that ends with its connection.
 
-use super::lock;
 use super::socket;
+use crate::event::lock;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -201,9 +201,9 @@ impl Way<'_> {
                 self.buffer.resize(length, 0);
             }
             if length == 0 {
-                // An empty packet, or the end.
+                // The end, or an empty packet, after which others may wait though nobody sends any more.
                 let mut end = [PollFd::new(self.from.as_fd(), PollFlags::from_bits_retain(libc::POLLRDHUP))];
-                if poll(&mut end, PollTimeout::ZERO)? > 0 {
+                if poll(&mut end, PollTimeout::ZERO)? > 0 && socket::unread(self.from.as_fd())? == 0 {
                     return Ok(None);
                 }
             }

@@ -1,8 +1,9 @@
 //! Sockets as their descriptors tell of them, and the calls on them that nix does not wrap. Decides nothing.
 
+use crate::exec::linux::kernel::{checked, descriptor};
 use nix::errno::Errno;
 use nix::sys::signal::{SigSet, Signal};
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
 /// What ends a wait of ours in a call that is made for a thread that is gone.
 pub const INTERRUPT: Signal = Signal::SIGUSR2;
@@ -48,6 +49,7 @@ fn get(socket: BorrowedFd<'_>, option: i32, value: &mut [u8]) -> Result<(), Errn
     checked(unsafe {
         libc::getsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, option, value.as_mut_ptr().cast(), &raw mut length)
     })
+    .map(drop)
 }
 
 #[allow(unsafe_code)]
@@ -55,10 +57,7 @@ fn set(socket: BorrowedFd<'_>, option: i32, value: &[u8]) -> Result<(), Errno> {
     let length = libc::socklen_t::try_from(value.len()).map_err(|_| Errno::EINVAL)?;
     // SAFETY: value and length are valid for the call.
     checked(unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, option, value.as_ptr().cast(), length) })
-}
-
-fn checked(value: libc::c_int) -> Result<(), Errno> {
-    if value < 0 { Err(Errno::last()) } else { Ok(()) }
+        .map(drop)
 }
 
 /// `connect(2)` with the bytes of an address; [`INTERRUPT`] ends it.
@@ -70,7 +69,7 @@ pub fn connect(socket: BorrowedFd<'_>, address: &[u8]) -> Result<(), Errno> {
     // SAFETY: the address is valid for its length.
     let done = checked(unsafe { libc::connect(socket.as_raw_fd(), address.as_ptr().cast(), length) });
     interrupt.thread_block()?;
-    done
+    done.map(drop)
 }
 
 /// Whether it has no peer.
@@ -83,10 +82,16 @@ pub fn is_unconnected(socket: BorrowedFd<'_>) -> bool {
 pub fn bound_node(socket: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
     const SIOCUNIXFILE: libc::c_ulong = 0x89e0;
     // SAFETY: the request takes nothing.
-    let fd = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCUNIXFILE, 0) };
-    checked(fd)?;
-    // SAFETY: the kernel has just returned this descriptor to us, and nothing else owns it.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+    descriptor(unsafe { libc::ioctl(socket.as_raw_fd(), SIOCUNIXFILE, 0) })
+}
+
+/// How many bytes wait in it, in all its packets (unix(7), SIOCINQ).
+#[allow(unsafe_code)]
+pub fn unread(socket: BorrowedFd<'_>) -> Result<usize, Errno> {
+    let mut count: libc::c_int = 0;
+    // SAFETY: the request writes one integer.
+    checked(unsafe { libc::ioctl(socket.as_raw_fd(), libc::FIONREAD, &raw mut count) })?;
+    usize::try_from(count).map_err(|_| Errno::EINVAL)
 }
 
 /// Makes [`INTERRUPT`] do nothing but end a wait.
@@ -114,10 +119,8 @@ pub fn listener(kind: libc::c_int) -> Result<(OwnedFd, Vec<u8>), Errno> {
     const BACKLOG: libc::c_int = 128;
     let kind = kind | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
     // SAFETY: takes integers only.
-    let fd = unsafe { libc::socket(libc::AF_UNIX, kind, 0) };
-    checked(fd)?;
-    // SAFETY: the kernel has just returned this descriptor to us, and nothing else owns it.
-    let socket = unsafe { OwnedFd::from_raw_fd(fd) };
+    let socket = descriptor(unsafe { libc::socket(libc::AF_UNIX, kind, 0) })?;
+    let fd = socket.as_raw_fd();
     // An address that is a family alone asks for a name (unix(7), autobind).
     let mut name = [0_u8; 128];
     let mut length = 128;

@@ -3,14 +3,14 @@
 //! Whatever is read here can change at once, and the thread can be gone and its number another's: who reads asks afterwards
 //! whether the call still waits.
 
-use crate::exec::linux::kernel::{NET_ADMIN, SYS_PTRACE, with_capabilities};
+use crate::exec::linux::kernel::{NET_ADMIN, SYS_PTRACE, descriptor, with_capabilities};
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, openat};
 use nix::sys::stat::Mode;
 use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use nix::unistd::Pid;
 use std::io::IoSliceMut;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
 /// What the broker has kept: to look into commands that have closed themselves to others (`ssh-agent`), and to ask a socket
 /// where it is bound. In force only while that is done, so that whatever is done for a command, is done with no more than it has.
@@ -90,21 +90,11 @@ pub fn may_look() -> Result<(), Errno> {
 #[allow(unsafe_code)]
 fn pidfd(pid: Pid, flags: i32) -> Result<OwnedFd, Errno> {
     // SAFETY: takes integers only.
-    own(unsafe { libc::syscall(libc::SYS_pidfd_open, pid.as_raw(), flags) })
+    descriptor(unsafe { libc::syscall(libc::SYS_pidfd_open, pid.as_raw(), flags) })
 }
 
 #[allow(unsafe_code)]
 fn duplicate(process: &OwnedFd, number: i32) -> Result<OwnedFd, Errno> {
     // SAFETY: takes integers only.
-    own(unsafe { libc::syscall(libc::SYS_pidfd_getfd, process.as_raw_fd(), number, 0) })
-}
-
-#[allow(unsafe_code)]
-fn own(value: libc::c_long) -> Result<OwnedFd, Errno> {
-    if value < 0 {
-        return Err(Errno::last());
-    }
-    let fd = RawFd::try_from(value).map_err(|_| Errno::EBADF)?;
-    // SAFETY: the kernel has just returned this descriptor to us, and nothing else owns it.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+    descriptor(unsafe { libc::syscall(libc::SYS_pidfd_getfd, process.as_raw_fd(), number, 0) })
 }

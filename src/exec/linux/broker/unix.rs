@@ -8,7 +8,8 @@
 use super::notification::{Answer, Call};
 use super::relay::Side;
 use super::task::{CAPABILITIES, Task};
-use super::{Broker, int, lock, socket};
+use super::{Broker, int, socket};
+use crate::event::lock;
 use crate::exec::linux::kernel::with_capabilities;
 use crate::exec::linux::mounts;
 use nix::errno::Errno;
@@ -119,11 +120,8 @@ impl Broker {
             return Ok(self.perform(call, socket, &address_of(&own)));
         }
         let name = self.name_of(&node, &seen)?;
-        if self.is_about_to_listen(&name) {
-            return Err(Errno::ECONNREFUSED);
-        }
-        if !self.questions.ask(&self.control, (seen.st_dev, seen.st_ino), name) {
-            return Err(Errno::EACCES);
+        if !self.questions.ask(&self.control, (seen.st_dev, seen.st_ino), &name) {
+            return Err(if self.is_about_to_listen(&name) { Errno::ECONNREFUSED } else { Errno::EACCES });
         }
         if !self.listener.waits(call.id) {
             return Ok(Answer::Nobody);

@@ -5,7 +5,7 @@ use crate::event::{Event, Violation};
 use crate::exec::linux::control::Question;
 use crate::ir::{Access, Node, NodeKind, Verdict, Why, decide};
 use crate::proxy::Rules;
-use crate::sets::path::AbsPath;
+use crate::sets::path::{AbsPath, target};
 
 /// Says so in an event, if not.
 pub fn may_connect(decides: &Decides, question: &Question) -> bool {
@@ -21,7 +21,7 @@ pub fn may_connect(decides: &Decides, question: &Question) -> bool {
         if !replaced(rules, &path, question) {
             return true;
         }
-        Some("it is not the socket that was there when the command was started".to_owned())
+        Some("the command may write there, and no rule named this socket when it was started".to_owned())
     } else {
         None
     };
@@ -38,11 +38,11 @@ pub fn unseen(decides: &Decides, what: String) {
     decides.events.report(Event::Violation(violation(None, Some(what))));
 }
 
-/// Whether the command may have put another socket of the host in the place of one that a rule names.
+/// Whether the command may have put another socket of the host where a rule allows one: it may write there, and this is not the
+/// socket that was there when it was started.
 fn replaced(rules: &Rules, path: &AbsPath, question: &Question) -> bool {
-    let Some(Node { kind: NodeKind::Socket, device, inode }) = rules.policy.facts.nodes.get(path) else { return false };
-    (*device, *inode) != (question.device, question.inode)
-        && decide(&rules.policy, &Access::Write(path.clone())).allowed
+    let asked = Node { kind: NodeKind::Socket, device: question.device, inode: question.inode };
+    decide(&rules.policy, &Access::Write(path.clone())).allowed && rules.policy.facts.nodes.get(path) != Some(&asked)
 }
 
 fn explain(refused: &mut Violation, rules: &Rules, path: &AbsPath, verdict: &Verdict) {
@@ -51,7 +51,7 @@ fn explain(refused: &mut Violation, rules: &Rules, path: &AbsPath, verdict: &Ver
         let (rule, because) = rules.told(*id);
         (refused.rule, refused.because) = (Some(rule), because);
     } else if verdict.why == Why::Default {
-        refused.remedy = Some(format!("allow socket {path}"));
+        refused.remedy = Some(format!("allow socket {}", target("", &path.to_string())));
     }
 }
 
