@@ -34,7 +34,7 @@ mod run;
 mod settings;
 mod test;
 
-use arguments::{Arguments, Verb};
+use arguments::{Arguments, RunAlone, RunVerb, Verb};
 use clap::Parser;
 use std::process::ExitCode;
 
@@ -52,6 +52,11 @@ pub mod status {
 
 /// Parses the command line and does what it says.
 pub fn main() -> ExitCode {
+    if std::env::args_os().nth(1).is_some_and(|verb| verb == "run")
+        && let Ok(RunAlone { verb: RunVerb::Run(run) }) = RunAlone::try_parse()
+    {
+        return ExitCode::from(run::run(run));
+    }
     let arguments = Arguments::parse();
     let code = match arguments.verb {
         None => run::run(arguments.run),

@@ -21,6 +21,41 @@ pub(super) struct Links<'h> {
     met: BTreeMap<AbsPath, AbsPath>,
     /// Places that are the sandbox's own: what the host has there is not looked at.
     own: Vec<AbsPath>,
+    last: Way,
+}
+
+/// The literal names of the last pattern that was asked about, as far as they are there and no links: most patterns come in
+/// long rows that begin alike.
+#[derive(Default)]
+struct Way {
+    /// The node that it begins at.
+    from: usize,
+    names: Vec<u8>,
+    /// By name: where it ends in those, and its node.
+    nodes: Vec<(usize, usize)>,
+}
+
+impl Way {
+    /// The node of the name at this depth, if all before it are the same.
+    fn node(&self, depth: usize, name: &[u8]) -> Option<usize> {
+        let (end, node) = self.nodes.get(depth)?;
+        (self.names[self.end(depth)..*end] == *name).then_some(*node)
+    }
+
+    /// Where the names before this depth end.
+    fn end(&self, depth: usize) -> usize {
+        depth.checked_sub(1).map_or(0, |before| self.nodes[before].0)
+    }
+
+    fn truncate(&mut self, depth: usize) {
+        self.names.truncate(self.end(depth));
+        self.nodes.truncate(depth);
+    }
+
+    fn push(&mut self, name: &[u8], node: usize) {
+        self.names.extend_from_slice(name);
+        self.nodes.push((self.names.len(), node));
+    }
 }
 
 /// A name that was looked at, or leads to one that was. The names are the policy's, and those of the few links on their way:
@@ -89,7 +124,7 @@ pub(super) enum Fault {
 impl<'h> Links<'h> {
     pub fn new(host: &'h dyn Host, own: Vec<AbsPath>) -> Self {
         let missing = Seen { node: Some(None), ..Seen::default() };
-        Self { host, seen: vec![Seen::default(), missing], met: BTreeMap::new(), own }
+        Self { host, seen: vec![Seen::default(), missing], met: BTreeMap::new(), own, last: Way::default() }
     }
 
     /// The node at a path, the last segment not followed; `None` where there is none or we may not look.
@@ -184,17 +219,29 @@ impl<'h> Links<'h> {
         if self.own.iter().any(is_inside) || self.seen[place.node].node == Some(None) {
             return true;
         }
+        if self.last.from != place.node {
+            self.last = Way { from: place.node, ..Way::default() };
+        }
         let mut at = place.node;
-        for (depth, name) in (place.path.segments.len()..).zip(literal()) {
+        let mut alike = true;
+        for (depth, name) in literal().enumerate() {
+            if alike && let Some(node) = self.last.node(depth, name) {
+                at = node;
+                continue;
+            }
+            if std::mem::take(&mut alike) {
+                self.last.truncate(depth);
+            }
             if matches!(name, b"" | b"." | b"..") {
                 return false;
             }
+            let above = place.path.segments.len() + depth;
             let path =
                 |depth| AbsPath { start: Start::Root, segments: names().take(depth).map(FileName::from).collect() };
-            self.list(at, || path(depth));
+            self.list(at, || path(above));
             at = self.below(at, name);
-            match self.look(at, || path(depth + 1)) {
-                Ok(Some(node)) if node.kind != NodeKind::Link => {}
+            match self.look(at, || path(above + 1)) {
+                Ok(Some(node)) if node.kind != NodeKind::Link => self.last.push(name, at),
                 Ok(None) => break,
                 _ => return false,
             }

@@ -59,6 +59,20 @@ pub struct Arguments {
     pub run: Run,
 }
 
+/// `srt run` alone, without the definitions of all other verbs, which take longer to make than a line to read. What is wrong
+/// with a line, or asked for by it, is for [`Arguments`] to say.
+#[derive(Debug, Parser)]
+#[command(name = "srt")]
+pub struct RunAlone {
+    #[command(subcommand)]
+    pub verb: RunVerb,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum RunVerb {
+    Run(Run),
+}
+
 #[derive(Debug, Subcommand)]
 pub enum Verb {
     /// Run a command under a policy

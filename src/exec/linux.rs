@@ -23,6 +23,7 @@ mod devices;
 pub mod doctor;
 mod environment;
 mod event_file;
+mod heap;
 mod init;
 mod kernel;
 mod landlock;

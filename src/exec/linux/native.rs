@@ -10,7 +10,7 @@ use super::control::{Control, Failure, Report};
 use super::defence::Defence;
 use super::mounts::{self, Stage};
 use super::supervisor::{self, Started};
-use super::{Error, broker, capture, init, kernel, network, wire};
+use super::{Error, broker, capture, heap, init, kernel, network, wire};
 use crate::backend::bubblewrap::{Network, Plan};
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, open};
@@ -58,13 +58,16 @@ fn begin(keep: &[RawFd], missing: &[Defence]) -> Result<Started, Error> {
     let ids = (nix::unistd::geteuid().as_raw(), nix::unistd::getegid().as_raw());
     let flags = u64::from(without(FIRST, missing).cast_unsigned());
     match kernel::clone(flags) {
-        Ok(kernel::Cloned::Parent(pid, pidfd)) => Ok(Started {
-            pid,
-            pidfd,
-            control: ours,
-            ending: Signal::SIGKILL,
-            silence: "go on: the sandbox's first process is gone",
-        }),
+        Ok(kernel::Cloned::Parent(pid, pidfd)) => {
+            heap::grow();
+            Ok(Started {
+                pid,
+                pidfd,
+                control: ours,
+                ending: Signal::SIGKILL,
+                silence: "go on: the sandbox's first process is gone",
+            })
+        }
         Ok(kernel::Cloned::Child) => {
             drop(ours);
             first(&theirs, ids, keep, missing)

@@ -54,6 +54,15 @@ struct Place {
 /// The literal and the globs that a segment is, of those that matter in a state: what the next state depends on.
 type Kind = (Option<u32>, u128);
 
+/// What is known of the patterns that are in a matcher already, while others are put into it.
+#[derive(Default)]
+struct Inserted<'s> {
+    globs: FxHashMap<&'s Glob, u32>,
+    /// The way of the last one, from this place on: most come in long rows that begin alike.
+    start: Option<u32>,
+    last: Vec<(&'s Segment, u32)>,
+}
+
 #[derive(Debug, Clone)]
 struct Known {
     /// Sorted.
@@ -70,13 +79,13 @@ impl Matcher {
     /// Compiles sets; each is named by its place in the order.
     pub fn new<'s>(sets: impl IntoIterator<Item = &'s PathSet>) -> Self {
         let mut matcher = Self::empty();
-        let mut globs = FxHashMap::default();
+        let mut known = Inserted::default();
         for (set, index) in sets.into_iter().zip(0..) {
             for pattern in &set.include {
-                matcher.insert(pattern, pattern.reach, (index, false), &mut globs);
+                matcher.insert(pattern, pattern.reach, (index, false), &mut known);
             }
             for pattern in &set.exclude {
-                matcher.insert(pattern, pattern.reach, (index, true), &mut globs);
+                matcher.insert(pattern, pattern.reach, (index, true), &mut known);
             }
         }
         matcher
@@ -85,9 +94,9 @@ impl Matcher {
     /// Compiles what the segments of patterns match, whatever their reach; each pattern is a set.
     pub fn of_nodes<'s>(patterns: impl IntoIterator<Item = &'s Pattern>) -> Self {
         let mut matcher = Self::empty();
-        let mut globs = FxHashMap::default();
+        let mut known = Inserted::default();
         for (pattern, index) in patterns.into_iter().zip(0..) {
-            matcher.insert(pattern, Reach::Exact, (index, false), &mut globs);
+            matcher.insert(pattern, Reach::Exact, (index, false), &mut known);
         }
         matcher
     }
@@ -105,20 +114,24 @@ impl Matcher {
         }
     }
 
-    fn insert<'s>(
-        &mut self,
-        pattern: &'s Pattern,
-        reach: Reach,
-        end: (u32, bool),
-        globs: &mut FxHashMap<&'s Glob, u32>,
-    ) {
+    fn insert<'s>(&mut self, pattern: &'s Pattern, reach: Reach, end: (u32, bool), known: &mut Inserted<'s>) {
         let mut at = self.beginning(&pattern.start).unwrap_or_else(|| {
             let fresh = self.place();
             self.starts.push((pattern.start.clone(), fresh));
             fresh
         });
         self.pass(at, end);
-        for segment in &pattern.segments {
+        if known.start != Some(at) {
+            known.start = Some(at);
+            known.last.clear();
+        }
+        let alike = known.last.iter().zip(&pattern.segments).take_while(|((last, _), own)| *last == *own).count();
+        known.last.truncate(alike);
+        for (_, place) in &known.last {
+            at = *place;
+            self.pass(at, end);
+        }
+        for segment in &pattern.segments[alike..] {
             at = match segment {
                 Segment::AnyDepth => self.many(at),
                 Segment::Literal(literal) => {
@@ -132,7 +145,7 @@ impl Matcher {
                     if next == fresh { self.place() } else { next }
                 }
                 Segment::Glob(glob) => {
-                    let glob = *globs.entry(glob).or_insert_with(|| {
+                    let glob = *known.globs.entry(glob).or_insert_with(|| {
                         self.globs.push(glob.clone());
                         count(self.globs.len() - 1)
                     });
@@ -147,6 +160,7 @@ impl Matcher {
                 }
             };
             self.pass(at, end);
+            known.last.push((segment, at));
         }
         if reach == Reach::Below {
             at = if let Some(one) = self.places[at as usize].one {
