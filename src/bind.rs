@@ -31,8 +31,9 @@ pub fn bind(policy: Policy, host: &dyn Host) -> (Option<BoundPolicy>, Vec<Diagno
     bind_some(policy, host, false)
 }
 
-/// As [`bind()`], for those who carry a policy out and need not say which rule denies what: rules that deny writing where
-/// nothing grants it may be missing. Permits the same, and says the same errors.
+/// As [`bind()`], for those who carry a policy out and need not say which rule denies what: rules may be missing that deny
+/// writing where nothing grants it, or reading what is not there, cannot be made there, and is accepted if it appears from
+/// outside. Permits the same of all else, and says the same errors.
 pub fn bind_grants(policy: Policy, host: &dyn Host) -> (Option<BoundPolicy>, Vec<Diagnostic>) {
     bind_some(policy, host, true)
 }

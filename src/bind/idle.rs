@@ -1,8 +1,10 @@
-//! Rules that deny writing where nothing grants it, left out before they cost anything.
+//! Rules that deny nothing in this run, left out before they cost anything.
 //!
 //! A module that denies the writing of hundreds of start-up files is used by many who grant one directory. What such rules
-//! say of a place that no allow comes near is what no rule at all would say of it. Not left out: what may be something else
-//! than it is called, since a link is on the way to it, or a file system is mounted twice.
+//! say of a place that no allow comes near is what no rule at all would say of it. A module that denies the reading of every
+//! known secret names hundreds of files that are not there: where the policy accepts that what its owner puts there during
+//! a run is not denied, and the command cannot put anything there, they deny nothing. Not left out: what may be something
+//! else than it is called, since a link is on the way to it, or a file system is mounted twice.
 
 use super::link::{Links, Place};
 use super::variable::Places;
@@ -10,8 +12,12 @@ use crate::ir::{Policy, Subject};
 use crate::sets::path::{AbsPath, FileName, Pattern, Start};
 use crate::vocabulary::{Effect, Verb};
 
-/// Takes these rules out of a policy for Linux whose variables are settled. What is permitted stays what it was, as does
-/// every finding that is an error.
+/// The code of the gap by which a policy accepts that a name is not denied which appears from outside during the run: of a
+/// room that comes later, and so by its name.
+const LATER: &str = "later-from-outside";
+
+/// Takes these rules out of a policy for Linux whose variables are settled. What is permitted of what is there or may be made
+/// stays what it was, as does every finding that is an error.
 pub(super) fn leave_out(policy: &mut Policy, places: &Places, links: &mut Links<'_>) {
     // The run's own `$TMP` is one of these.
     let mut granted = vec![AbsPath::root().join("tmp"), AbsPath::root().join("dev").join("shm")];
@@ -32,22 +38,35 @@ pub(super) fn leave_out(policy: &mut Policy, places: &Places, links: &mut Links<
     // Most lead to themselves, and some are granted twice.
     granted.sort_unstable();
     granted.dedup();
+    // Proofs are about names that are not there, too.
+    let proves = !policy.expects.is_empty() || !policy.withins.is_empty();
+    let accepts: Vec<_> =
+        policy.suppressions.iter().filter(|comment| !proves && comment.code == LATER).cloned().collect();
     // Most start where the one before did.
     let mut last: Option<(Start, Option<Around<'_>>)> = None;
     policy.rules.retain(|rule| {
         let Subject::Paths(set) = &rule.subject else { return true };
-        if rule.effect == Effect::Allow || rule.verb != Verb::Write {
+        let reads = rule.verb == Verb::Read && accepts.iter().any(|comment| comment.covers(rule.span));
+        if rule.effect == Effect::Allow || !(reads || rule.verb == Verb::Write) {
             return true;
         }
-        let mut is_idle = |pattern: &Pattern| {
+        let mut is_idle = |pattern: &Pattern, missing: bool| {
             let known = last.take().filter(|(start, _)| *start == pattern.start);
             let (_, around) = last.insert(known.unwrap_or_else(|| {
                 let around = place(&pattern.start, places).and_then(|place| Around::new(place, &granted, links));
                 (pattern.start.clone(), around)
             }));
-            around.as_ref().is_some_and(|around| around.is_apart(pattern) && links.is_straight(&around.at, pattern))
+            around.as_ref().is_some_and(|around| {
+                around.is_apart(pattern)
+                    && if missing {
+                        links.is_missing(&around.at, pattern)
+                    } else {
+                        links.is_straight(&around.at, pattern)
+                    }
+            })
         };
-        !set.include.iter().chain(&set.exclude).all(&mut is_idle)
+        !(set.include.iter().all(|pattern| is_idle(pattern, reads))
+            && set.exclude.iter().all(|pattern| is_idle(pattern, false)))
     });
 }
 

@@ -210,14 +210,28 @@ impl<'h> Links<'h> {
     /// exists. So it is with nearly all, and nothing has to be taken apart for them. What the pattern itself says of its
     /// start is not looked at.
     pub fn is_straight(&mut self, place: &Place, pattern: &Pattern) -> bool {
+        self.is_there(place, pattern).is_some()
+    }
+
+    /// The same, and that nothing is there.
+    pub fn is_missing(&mut self, place: &Place, pattern: &Pattern) -> bool {
+        self.is_there(place, pattern) == Some(false)
+    }
+
+    /// Whether anything is at the literal prefix; `None` where a link is on the way to it, or that can't be seen. What is the
+    /// sandbox's own is there.
+    fn is_there(&mut self, place: &Place, pattern: &Pattern) -> Option<bool> {
         let literal = || (0..).map_while(|depth| pattern.literal_at(depth));
         let names = || place.path.segments.iter().map(|name| &**name).chain(literal());
         let is_inside = |own: &AbsPath| {
             let mut names = names();
             own.segments.iter().all(|name| names.next() == Some(name))
         };
-        if self.own.iter().any(is_inside) || self.seen[place.node].node == Some(None) {
-            return true;
+        if self.own.iter().any(is_inside) {
+            return Some(true);
+        }
+        if self.seen[place.node].node == Some(None) {
+            return Some(false);
         }
         if self.last.from != place.node {
             self.last = Way { from: place.node, ..Way::default() };
@@ -233,7 +247,7 @@ impl<'h> Links<'h> {
                 self.last.truncate(depth);
             }
             if matches!(name, b"" | b"." | b"..") {
-                return false;
+                return None;
             }
             let above = place.path.segments.len() + depth;
             let path =
@@ -242,11 +256,11 @@ impl<'h> Links<'h> {
             at = self.below(at, name);
             match self.look(at, || path(above + 1)) {
                 Ok(Some(node)) if node.kind != NodeKind::Link => self.last.push(name, at),
-                Ok(None) => break,
-                _ => return false,
+                Ok(None) => return Some(false),
+                _ => return None,
             }
         }
-        true
+        Some(true)
     }
 
     /// The number of the deepest node on the literal prefix of a pattern from the root that was looked at and is there;
