@@ -34,6 +34,8 @@ pub struct Place {
 pub enum Gravity {
     /// The file cannot be used as it is.
     Refused,
+    /// It has no counterpart, and something is more open for it.
+    Looser,
     /// It has no counterpart, and nothing is more open for it.
     Lost,
 }
@@ -78,6 +80,11 @@ impl Translation {
         self.said.iter().any(|said| said.gravity == Gravity::Refused)
     }
 
+    /// What a policy made of the file gets wrong: what is refused, and what is more open.
+    pub fn wrong(&self) -> impl Iterator<Item = &Said> {
+        self.said.iter().filter(|said| said.gravity != Gravity::Lost)
+    }
+
     /// The policy as one text, each statement below the key it comes from; what was lost stands at the end.
     pub fn policy(&self, file: &str) -> String {
         let mut text = format!("# Made from {}.\n{}", one_line(file), self.base);
@@ -98,7 +105,8 @@ impl Translation {
             text.push_str("\n# Without a counterpart:\n");
         }
         for said in lost {
-            text.extend(["# - ", &said.place.key, ": ", &one_line(&said.message), "\n"]);
+            let looser = if said.gravity == Gravity::Looser { "looser: " } else { "" };
+            text.extend(["# - ", &said.place.key, ": ", looser, &one_line(&said.message), "\n"]);
         }
         text
     }
@@ -124,6 +132,12 @@ impl Translation {
         }
         texts
     }
+}
+
+/// Whether a text can be the name of an environment variable (POSIX.1-2024, 8.1: letters, digits and `_`, no digit first).
+fn is_variable(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    !name.is_empty() && name.chars().all(plain) && !name.starts_with(|c: char| c.is_ascii_digit())
 }
 
 /// Text for a comment.

@@ -2,7 +2,7 @@
 
 use super::arguments::{Check, CheckFormat, Import, Kind, Levels};
 use super::{check, files, output, settings, status};
-use sandbox_runtime::compat::{Gravity, Places, Translation, claude, codex, settings as theirs};
+use sandbox_runtime::compat::{Places, Translation, claude, codex, settings as theirs};
 use sandbox_runtime::diagnostic::{Diagnostic, Level};
 use sandbox_runtime::lint::UNUSED_SUPPRESSION;
 use sandbox_runtime::source::Sources;
@@ -19,17 +19,15 @@ pub fn import(import: &Import) -> u8 {
         }
     };
     let translation = translate(import.from.unwrap_or_else(|| kind(&import.file, &text)), &text);
-    let refused = translation.said.iter().filter(|said| said.gravity == Gravity::Refused);
-    let refused: Vec<_> = refused.map(|said| settings::sentence(&shown, said)).collect();
-    for sentence in &refused {
-        output::complain(sentence);
+    for said in translation.wrong() {
+        output::complain(settings::sentence(&shown, said));
     }
     let name = import.file.file_name().map_or(shown, |name| name.display().to_string());
     match laid_out(&translation.policy(&name)) {
         Ok(text) => output::print(&text),
         Err(status) => return status,
     }
-    if refused.is_empty() { 0 } else { status::FINDINGS }
+    if translation.wrong().next().is_none() { 0 } else { status::FINDINGS }
 }
 
 /// Which tool's file it is, by its name and what it holds.

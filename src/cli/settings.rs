@@ -57,7 +57,8 @@ fn announce(shown: &str, translation: &Translation) {
 pub fn sentence(shown: &str, said: &Said) -> String {
     let place = &said.place;
     let key = if place.key.is_empty() { String::new() } else { format!("{}: ", place.key) };
-    format!("{shown}:{}:{}: {key}{}", place.line, place.column, said.message)
+    let looser = if said.gravity == Gravity::Looser { "looser: " } else { "" };
+    format!("{shown}:{}:{}: {key}{looser}{}", place.line, place.column, said.message)
 }
 
 /// `~/.srt-settings.json`, where the package looks for its settings.

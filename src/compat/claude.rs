@@ -1,12 +1,13 @@
 //! Claude Code's `settings.json`: what its permission rules and its `sandbox` part say about files and hosts.
 //!
-//! Its denies beat every allow, so they become `forbid`. Rules about command lines, tools and questions have no counterpart:
-//! a policy speaks of what a command touches, not of how it is called. Keys that are about neither are passed over.
+//! Its denies beat every allow, so they become `forbid`; so do its questions, since a run asks nobody. Rules about command
+//! lines and tools have no counterpart: a policy speaks of what a command touches, not of how it is called; of a rule that
+//! closes something this is said to be looser. Keys that are about neither are passed over.
 
 use super::document::{At, Reader, Text, parse};
 use super::domain::{self, Side};
 use super::settings::Lists;
-use super::{Gravity, Places, Translation, path, quoted, settings};
+use super::{Gravity, Place, Places, Translation, is_variable, path, quoted, settings};
 use jsonc_parser::ast::Object;
 
 /// Whether a text looks like such a file.
@@ -28,26 +29,31 @@ pub fn translate(text: &str) -> Translation {
     let mut lists = Lists::default();
     // What its shell may write by itself.
     reader.out.base.push_str("\n# Where it is started, its shell writes.\nallow write $WORKSPACE\n");
-    let Some(object) = root.as_object() else {
-        reader.refuse(&At { key: String::new(), value: &root }, "expected an object, `{ … }`");
-        return reader.out;
-    };
-    for property in &object.properties {
-        let at = At { key: property.name.as_str().to_owned(), value: &property.value };
-        match property.name.as_str() {
-            "permissions" => permissions(&mut reader, &at, &mut lists),
+    let mut no_edits = None;
+    for (name, at) in reader.properties(&At { key: String::new(), value: &root }) {
+        match name {
+            "permissions" => no_edits = permissions(&mut reader, &at, &mut lists),
             "sandbox" => sandbox(&mut reader, &at, &mut lists),
             "env" => environment(&mut reader, &at),
             _ => {}
         }
     }
+    if let Some(place) = no_edits {
+        // Whatever else here opens: what is not understood of it is refused below.
+        let opened = lists.allow_write.iter().filter_map(|entry| path::read(&entry.text, Places::default()).ok());
+        let opened = opened.map(|path| path.target());
+        let all: Vec<_> = std::iter::once("$WORKSPACE".to_owned()).chain(opened).collect();
+        reader.state(&place, vec![settings::later(), format!("forbid write [{}]", all.join(", "))]);
+    }
     lists.state(&mut reader, Places::default());
     reader.out
 }
 
-fn permissions<'t>(reader: &mut Reader<'t>, at: &At<'_, 't>, lists: &mut Lists) {
+/// Where nothing at all may be edited, the place of the rule that says so.
+fn permissions<'t>(reader: &mut Reader<'t>, at: &At<'_, 't>, lists: &mut Lists) -> Option<Place> {
     const KEYS: &[&str] =
         &["allow", "ask", "deny", "additionalDirectories", "defaultMode", "disableBypassPermissionsMode"];
+    let mut no_edits = None;
     for (name, at) in reader.members(at, KEYS) {
         match name {
             "allow" => {
@@ -57,26 +63,43 @@ fn permissions<'t>(reader: &mut Reader<'t>, at: &At<'_, 't>, lists: &mut Lists) 
             }
             "deny" => {
                 for rule in reader.strings(&at) {
-                    deny(reader, &rule);
+                    deny(reader, &rule, &mut no_edits);
                 }
             }
             "ask" => {
                 for rule in reader.strings(&at) {
-                    let message = format!("`{}`: a run asks nobody; allow it or leave it denied", rule.text);
-                    reader.say(Gravity::Lost, rule.place, message);
+                    if deny(reader, &rule, &mut no_edits) {
+                        let message = format!("`{}`: a run asks nobody, so that it is denied", rule.text);
+                        reader.say(Gravity::Lost, rule.place, message);
+                    }
                 }
             }
             "additionalDirectories" => lists.allow_write.extend(reader.strings(&at)),
+            "defaultMode" => {
+                let Some(mode) = reader.string(&at) else { continue };
+                match mode.text.as_str() {
+                    "plan" => no_edits = Some(mode.place),
+                    "default" | "dontAsk" => {
+                        let message = "a run asks nobody: the workspace is written without a question";
+                        reader.say(Gravity::Looser, mode.place, message);
+                    }
+                    _ => reader.lose(&at, "a run asks nobody, so that there are no modes of asking"),
+                }
+            }
             _ => reader.lose(&at, "a run asks nobody, so that there are no modes of asking"),
         }
     }
+    no_edits
 }
 
-/// `Tool(specifier)`, or `Tool` alone.
+/// `Tool(specifier)`, or `Tool` alone; `Tool(*)` and `Tool(**)` are the tool alone.
 fn parts(rule: &str) -> (&str, Option<&str>) {
-    match rule.split_once('(') {
-        Some((tool, rest)) => (tool, Some(rest.strip_suffix(')').unwrap_or(rest))),
-        None => (rule, None),
+    match rule.trim().split_once('(') {
+        Some((tool, rest)) => {
+            let specifier = rest.strip_suffix(')').unwrap_or(rest).trim();
+            (tool.trim(), Some(specifier).filter(|specifier| !matches!(*specifier, "*" | "**")))
+        }
+        None => (rule.trim(), None),
     }
 }
 
@@ -96,50 +119,69 @@ fn allow(reader: &mut Reader<'_>, rule: &Text, lists: &mut Lists) {
         }
         // The workspace, which is open.
         ("Edit" | "Write" | "MultiEdit" | "NotebookEdit", None) => {}
-        ("WebFetch", Some(host)) => connect(reader, rule, host, "allow", Side::Allowed),
-        _ => lost(reader, rule),
+        ("WebFetch", Some(host)) => connect(reader, rule, host, Side::Allowed),
+        _ => without(reader, rule, Gravity::Lost),
     }
 }
 
-fn deny(reader: &mut Reader<'_>, rule: &Text) {
+/// Whether a rule that closes something could be said.
+fn deny(reader: &mut Reader<'_>, rule: &Text, no_edits: &mut Option<Place>) -> bool {
     let (verb, place) = match parts(&rule.text) {
-        ("Read", Some(place)) => ("read", place),
+        // What closes reading closes the other ways of reading there.
+        ("Read" | "Grep" | "Glob" | "LS" | "NotebookRead", Some(place)) => ("read", place),
         ("Edit" | "Write" | "MultiEdit" | "NotebookEdit", Some(place)) => ("write", place),
-        ("WebFetch", Some(host)) => return connect(reader, rule, host, "forbid", Side::Denied),
+        ("WebFetch", Some(host)) => {
+            connect(reader, rule, host, Side::Denied);
+            return true;
+        }
+        ("Read", None) => {
+            reader.state(&rule.place, vec!["forbid read [$WORKSPACE, ~]".to_owned()]);
+            let message = format!("`{}`: a command reads what it is made of, so that the system stays open", rule.text);
+            reader.say(Gravity::Looser, rule.place.clone(), message);
+            return true;
+        }
         ("Edit" | "Write", None) => {
-            reader.state(&rule.place, vec!["forbid write $WORKSPACE".to_owned()]);
-            return;
+            *no_edits = Some(rule.place.clone());
+            return true;
         }
         ("WebFetch", None) => {
+            // Without ports it is every port.
             reader.state(&rule.place, vec!["forbid connect [*, 0.0.0.0/0, [::]/0]".to_owned()]);
-            return;
+            return true;
         }
-        _ => return lost(reader, rule),
+        _ => {
+            without(reader, rule, Gravity::Looser);
+            return false;
+        }
     };
-    let Some(text) = located(reader, rule, place) else { return };
+    let Some(text) = located(reader, rule, place) else { return true };
     match path::read(&text.text, Places::default()) {
         Ok(path) => reader.state(&rule.place, vec![settings::later(), format!("forbid {verb} {}", path.target())]),
         Err(message) => settings::refuse_at(reader, &rule.place, message),
     }
+    true
 }
 
-fn lost(reader: &mut Reader<'_>, rule: &Text) {
+fn without(reader: &mut Reader<'_>, rule: &Text, gravity: Gravity) {
     let message = match parts(&rule.text).0 {
         "Bash" => "a policy does not read command lines; it says what they touch",
         _ => "a policy says what a command touches, not which tool is used",
     };
-    reader.say(Gravity::Lost, rule.place.clone(), format!("`{}`: {message}", rule.text));
+    reader.say(gravity, rule.place.clone(), format!("`{}`: {message}", rule.text));
 }
 
-fn connect(reader: &mut Reader<'_>, rule: &Text, host: &str, effect: &str, side: Side) {
+fn connect(reader: &mut Reader<'_>, rule: &Text, host: &str, side: Side) {
     let targets = match host.strip_prefix("domain:") {
         Some(host) => domain::targets(host, side),
         None => Err("expected `domain:HOST`".to_owned()),
     };
     match targets {
         Ok(targets) => {
-            // It fetches pages: the ports of those.
-            let line = |target: &String| format!("{effect} connect {}", target.trim_end_matches(":*"));
+            let line = |target: &String| match side {
+                // It fetches pages: the ports of those.
+                Side::Allowed => format!("allow connect {}", target.trim_end_matches(":*")),
+                Side::Denied => format!("forbid connect {target}"),
+            };
             reader.state(&rule.place, targets.iter().map(line).collect());
         }
         Err(message) => settings::refuse_at(reader, &rule.place, message),
@@ -149,6 +191,13 @@ fn connect(reader: &mut Reader<'_>, rule: &Text, host: &str, effect: &str, side:
 /// The path of a rule, as `path::read` takes it: `//` begins an absolute one, `/` one of the project, and a name without a
 /// slash is one at any depth, as for git.
 fn located(reader: &mut Reader<'_>, rule: &Text, place: &str) -> Option<Text> {
+    // As git has it, these take back, or make a sign an ordinary one.
+    if place.starts_with('!') || place.contains('\\') {
+        let message =
+            format!("`{place}` begins with `!` or holds a `\\`, which mean something else here; name the path itself");
+        settings::refuse_at(reader, &rule.place, message);
+        return None;
+    }
     let text = if let Some(rest) = place.strip_prefix("//") {
         format!("/{rest}")
     } else if let Some(rest) = place.strip_prefix('/') {
@@ -199,16 +248,12 @@ fn sandbox<'t>(reader: &mut Reader<'t>, at: &At<'_, 't>, lists: &mut Lists) {
 }
 
 fn environment<'t>(reader: &mut Reader<'t>, at: &At<'_, 't>) {
-    let Some(object) = reader.object(at) else { return };
-    for property in &object.properties {
-        let name = property.name.as_str();
-        let at = At { key: format!("{}.{name}", at.key), value: &property.value };
+    for (name, at) in reader.properties(at) {
         let Some(value) = reader.string(&at) else { continue };
-        let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        if name.is_empty() || !name.chars().all(plain) || name.starts_with(|c: char| c.is_ascii_digit()) {
-            settings::refuse_at(reader, &value.place, format!("`{name}` is not the name of a variable"));
-        } else {
+        if is_variable(name) {
             reader.state(&value.place, vec![format!("set {name}={}", quoted(&value.text))]);
+        } else {
+            settings::refuse_at(reader, &value.place, format!("`{name}` is not the name of a variable"));
         }
     }
 }

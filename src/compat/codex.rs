@@ -3,19 +3,17 @@
 //! Keys that are about neither files, nor the network, nor the environment are passed over; those of asking are said to have
 //! no counterpart.
 
-use super::document::place;
-use super::{Gravity, Place, Places, Said, Statement, Translation, path, quoted, settings};
+mod environment;
+
+use super::document::{no_key, place};
+use super::{Gravity, Place, Places, Said, Statement, Translation, path, settings};
 use crate::diagnostic::nearest;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
-/// The variables that `inherit = "core"` lets in.
-const CORE: &str = "allow env [HOME, LOGNAME, PATH, SHELL, USER, USERNAME, TMPDIR, TEMP, TMP]";
-
 /// Translates such a file.
 pub fn translate(text: &str) -> Translation {
-    let mut reader =
-        Reader { text, out: Translation { base: settings::BASE.to_owned(), ..Translation::default() }, closed: false };
+    let mut reader = Reader { text, out: Translation { base: settings::BASE.to_owned(), ..Translation::default() } };
     match DeTable::parse(text) {
         Ok(table) => reader.file(table.get_ref()),
         Err(error) => {
@@ -30,8 +28,6 @@ pub fn translate(text: &str) -> Translation {
 struct Reader<'t> {
     text: &'t str,
     out: Translation,
-    /// The environment has been closed.
-    closed: bool,
 }
 
 type Entry<'a, 't> = (&'a Spanned<DeString<'t>>, &'a Spanned<DeValue<'t>>);
@@ -62,7 +58,7 @@ impl<'t> Reader<'t> {
                 }
                 "permissions" | "default_permissions" => {
                     let key = key.get_ref().to_string();
-                    self.say(Gravity::Lost, &key, at, "profiles of permissions are not read; use `sandbox_mode`");
+                    self.say(Gravity::Looser, &key, at, "profiles of permissions are not read; use `sandbox_mode`");
                 }
                 _ => {}
             }
@@ -86,9 +82,7 @@ impl<'t> Reader<'t> {
                 self.say(Gravity::Refused, "sandbox_mode", mode.1, format!("there is no mode `{other}`{hint}"));
             }
         }
-        if let Some((_, value)) = table.iter().find(|(key, _)| key.get_ref() == "shell_environment_policy") {
-            self.environment(value);
-        }
+        environment::read(self, table.iter().find(|(key, _)| key.get_ref() == "shell_environment_policy"));
     }
 
     fn workspace(&mut self, at: usize, part: Option<Entry<'_, 't>>) {
@@ -96,8 +90,7 @@ impl<'t> Reader<'t> {
         let lines = vec![
             "allow write $WORKSPACE".to_owned(),
             settings::later(),
-            "forbid write $WORKSPACE/{.git,.codex,.agents} because \"version control and agents' settings are read alone\""
-                .to_owned(),
+            format!("forbid write $WORKSPACE/{{.git,.codex,.agents}}{KEPT}"),
         ];
         self.state("sandbox_mode", at, lines);
         let mut network = None;
@@ -145,82 +138,15 @@ impl<'t> Reader<'t> {
             // No patterns there: every character is itself.
             match path::read(&text, Places::default()) {
                 Ok(path) if path.is_literal() => {
-                    self.state(&key, at, vec![format!("allow write {}", path.target())]);
+                    let lines = vec![
+                        format!("allow write {}", path.target()),
+                        settings::later(),
+                        format!("forbid write {}{KEPT}", path.with("/{.git,.codex,.agents}")),
+                    ];
+                    self.state(&key, at, lines);
                 }
                 Ok(_) => self.say(Gravity::Refused, &key, at, "a root is a directory, not a pattern"),
                 Err(message) => self.say(Gravity::Refused, &key, at, message),
-            }
-        }
-    }
-
-    fn environment(&mut self, value: &Spanned<DeValue<'t>>) {
-        let part = "shell_environment_policy";
-        for (name, value) in self.members(part, Some(value), ENVIRONMENT) {
-            let key = format!("{part}.{name}");
-            let at = value.span().start;
-            match name.as_str() {
-                "inherit" => match self.string(&key, value).as_deref() {
-                    None | Some("all") => {}
-                    Some("none") => self.close(&key, at),
-                    Some("core") => {
-                        self.close(&key, at);
-                        self.state(&key, at, vec![CORE.to_owned()]);
-                    }
-                    Some(other) => {
-                        let message = format!("there is no `{other}`; write `all`, `core` or `none`");
-                        self.say(Gravity::Refused, &key, at, message);
-                    }
-                },
-                "ignore_default_excludes" => {
-                    if self.boolean(&key, value) == Some(false) {
-                        self.state(&key, at, vec!["forbid env [*KEY*, *SECRET*, *TOKEN*]".to_owned()]);
-                    }
-                }
-                "exclude" => self.names(&key, value, "forbid env"),
-                "include_only" => {
-                    self.close(&key, at);
-                    self.names(&key, value, "allow env");
-                }
-                "set" => self.set(&key, value),
-                _ => self.say(Gravity::Lost, &key, at, "no shell's profile is read"),
-            }
-        }
-    }
-
-    /// What no rule lets in stays outside.
-    fn close(&mut self, key: &str, at: usize) {
-        if !std::mem::replace(&mut self.closed, true) {
-            self.state(key, at, vec!["default env deny".to_owned()]);
-        }
-    }
-
-    fn names(&mut self, key: &str, value: &Spanned<DeValue<'t>>, rule: &str) {
-        for (number, (text, at)) in self.strings(key, value).into_iter().enumerate() {
-            let key = format!("{key}[{number}]");
-            let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '*';
-            if text.is_empty() || !text.chars().all(plain) {
-                let message = format!("`{text}` is not the name of a variable; `*` stands for any characters");
-                self.say(Gravity::Refused, &key, at, message);
-            } else {
-                self.state(&key, at, vec![format!("{rule} {text}")]);
-            }
-        }
-    }
-
-    fn set(&mut self, key: &str, value: &Spanned<DeValue<'t>>) {
-        let DeValue::Table(table) = value.get_ref() else {
-            self.say(Gravity::Refused, key, value.span().start, "expected a table");
-            return;
-        };
-        for (name, value) in table {
-            let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
-            let key = format!("{key}.{}", name.get_ref());
-            let Some(text) = self.string(&key, value) else { continue };
-            if name.get_ref().chars().all(plain) {
-                self.state(&key, name.span().start, vec![format!("set {}={}", name.get_ref(), quoted(&text))]);
-            } else {
-                let message = format!("`{}` is not the name of a variable", name.get_ref());
-                self.say(Gravity::Refused, &key, name.span().start, message);
             }
         }
     }
@@ -244,12 +170,7 @@ impl<'t> Reader<'t> {
                 members.push((word.to_owned(), value));
                 continue;
             }
-            let near = nearest(word, known.iter().copied());
-            let hint = near.map_or_else(
-                || format!("; the keys are {}", known.join(", ")),
-                |near| format!("; did you mean `{near}`?"),
-            );
-            let message = format!("there is no key `{word}` here{hint}");
+            let message = no_key(word, known);
             self.say(Gravity::Refused, &format!("{key}.{word}"), name.span().start, message);
         }
         members
@@ -285,6 +206,7 @@ impl<'t> Reader<'t> {
     }
 }
 
+/// Why that is closed in every root.
+const KEPT: &str = " because \"version control and agents' settings are read alone\"";
+
 const WORKSPACE: &[&str] = &["writable_roots", "network_access", "exclude_tmpdir_env_var", "exclude_slash_tmp"];
-const ENVIRONMENT: &[&str] =
-    &["inherit", "ignore_default_excludes", "exclude", "include_only", "set", "experimental_use_profile"];

@@ -5,6 +5,7 @@ use crate::diagnostic::nearest;
 use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::common::{Range, Ranged};
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use std::collections::HashSet;
 
 /// A value and the key it stands under.
 #[derive(Clone)]
@@ -67,6 +68,14 @@ pub fn place(text: &str, key: String, at: usize) -> Place {
     Place { key, line: number(line), column: number(column) }
 }
 
+/// What is said of a key that is not among those that are known.
+pub fn no_key(name: &str, known: &[&str]) -> String {
+    let near = nearest(name, known.iter().copied());
+    let hint =
+        near.map_or_else(|| format!("; the keys are {}", known.join(", ")), |near| format!("; did you mean `{near}`?"));
+    format!("there is no key `{name}` here{hint}")
+}
+
 impl<'t> Reader<'t> {
     pub fn new(text: &'t str) -> Self {
         Self { text, out: Translation::default() }
@@ -94,25 +103,38 @@ impl<'t> Reader<'t> {
         self.out.statements.push(Statement { place: place.clone(), lines });
     }
 
-    /// The members of an object, each under its whole key. What is not among `known`, or stands there twice, is refused.
-    pub fn members<'v>(&mut self, at: &At<'v, 't>, known: &[&str]) -> Vec<(&'v str, At<'v, 't>)> {
+    /// The members of an object, each under its whole key, with the place of that. What stands there twice is refused:
+    /// programs differ in which one they take.
+    fn placed<'v>(&mut self, at: &At<'v, 't>) -> Vec<(&'v str, At<'v, 't>, Place)> {
         let Some(object) = self.object(at) else { return Vec::new() };
-        let mut members: Vec<(&str, At<'_, '_>)> = Vec::new();
+        let mut seen = HashSet::new();
+        let mut members = Vec::new();
         for property in &object.properties {
             let name = property.name.as_str();
             let key = if at.key.is_empty() { name.to_owned() } else { format!("{}.{name}", at.key) };
             let place = self.place(&key, property.range);
-            if !known.contains(&name) {
-                let near = nearest(name, known.iter().copied());
-                let hint = near.map_or_else(
-                    || format!("; the keys are {}", known.join(", ")),
-                    |near| format!("; did you mean `{near}`?"),
-                );
-                self.say(Gravity::Refused, place, format!("there is no key `{name}` here{hint}"));
-            } else if members.iter().any(|(known, _)| *known == name) {
-                self.say(Gravity::Refused, place, "this key stands here twice");
+            if seen.insert(name) {
+                members.push((name, At { key, value: &property.value }, place));
             } else {
-                members.push((name, At { key, value: &property.value }));
+                self.say(Gravity::Refused, place, "this key stands here twice");
+            }
+        }
+        members
+    }
+
+    /// The members of an object, whatever their keys are.
+    pub fn properties<'v>(&mut self, at: &At<'v, 't>) -> Vec<(&'v str, At<'v, 't>)> {
+        self.placed(at).into_iter().map(|(name, at, _)| (name, at)).collect()
+    }
+
+    /// The members of an object, each of which is among `known`; another one is refused.
+    pub fn members<'v>(&mut self, at: &At<'v, 't>, known: &[&str]) -> Vec<(&'v str, At<'v, 't>)> {
+        let mut members = Vec::new();
+        for (name, at, place) in self.placed(at) {
+            if known.contains(&name) {
+                members.push((name, at));
+            } else {
+                self.say(Gravity::Refused, place, no_key(name, known));
             }
         }
         members

@@ -125,6 +125,19 @@ fn literal(written: &mut String, c: char) {
 }
 
 impl Spelled {
+    /// The path of a file that is there, absolute and normalised: every character is itself.
+    ///
+    /// # Errors
+    /// One sentence: no policy can name it.
+    pub fn of(path: &str) -> Result<Self, String> {
+        if path.chars().any(crate::source::hides) {
+            return Err("no policy can name this file: its path holds control characters".to_owned());
+        }
+        let parts = path.split('/').filter(|part| !part.is_empty());
+        let segments = parts.map(|part| Segment::Literal(part.to_owned())).collect();
+        Ok(Self { base: Base::Root, segments, whole_tree: false })
+    }
+
     /// The target of a rule, in quotes where it needs them.
     pub fn target(&self) -> String {
         self.with("")

@@ -85,13 +85,13 @@ pub fn translate(text: &str, places: Places<'_>, own: Option<&str>) -> Translati
 fn protect(reader: &mut Reader<'_>, own: Option<&str>) {
     let Some(own) = own else { return };
     let place = Place { key: "(this file)".to_owned(), line: 1, column: 1 };
-    if let Ok(path) = super::path::read(own, Places::default()) {
-        // The name is a literal one, whatever characters it has.
-        if path.is_literal() {
+    match super::path::Spelled::of(own) {
+        Ok(path) => {
             let lines =
                 vec![later(), format!("forbid write {} because \"these are the settings themselves\"", path.target())];
             reader.state(&place, lines);
         }
+        Err(message) => refuse_at(reader, &place, message),
     }
 }
 

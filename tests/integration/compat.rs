@@ -3,7 +3,7 @@
 mod keys;
 mod precedence;
 
-use sandbox_runtime::compat::{Gravity, Places, Translation, settings};
+use sandbox_runtime::compat::{Places, Translation, settings};
 use sandbox_runtime::diagnostic::any_error;
 use sandbox_runtime::ir::Policy;
 use sandbox_runtime::resolve::{Files, Options, Text, resolve};
@@ -49,7 +49,7 @@ fn shown(translation: &Translation) -> String {
         }
     }
     for said in &translation.said {
-        let word = if said.gravity == Gravity::Refused { "refused" } else { "lost" };
+        let word = format!("{:?}", said.gravity).to_lowercase();
         let place = &said.place;
         text.push_str(&format!("{}:{} {}\n    {word}: {}\n", place.line, place.column, place.key, said.message));
     }

@@ -144,7 +144,8 @@ Examples:
 What has no counterpart stands at the end, as comments. A key that cannot be
 used as it is is said on standard error too.
 
-Exit status: 0; 1 if a key was refused; 2 for a file that cannot be read.")]
+Exit status: 0; 1 if a key was refused, or if something is more open under the
+policy; 2 for a file that cannot be read.")]
 pub struct Import {
     /// Settings of @anthropic-ai/sandbox-runtime, of Claude Code, or Codex's config.toml; `-` for standard input
     pub file: PathBuf,

@@ -3,6 +3,7 @@
 use super::Lists;
 use super::refuse_at;
 use crate::compat::document::{At, Reader, Text};
+use crate::compat::is_variable;
 
 const KEYS: &[&str] = &["files", "envVars", "allowPlaintextInject", "awsPairs", "sigv4"];
 /// What an entry may have beside its name and mode; without meaning where the mode is `deny`.
@@ -21,9 +22,7 @@ pub fn read<'t>(reader: &mut Reader<'t>, at: &At<'_, 't>, lists: &mut Lists) {
             "envVars" => {
                 for entry in reader.elements(&at) {
                     let Some(variable) = denied(reader, &entry, "name", VARIABLE) else { continue };
-                    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
-                    let digit = variable.text.starts_with(|c: char| c.is_ascii_digit());
-                    if variable.text.is_empty() || digit || !variable.text.chars().all(plain) {
+                    if !is_variable(&variable.text) {
                         let message = format!("`{}` is not the name of a variable", variable.text);
                         refuse_at(reader, &variable.place, message);
                     } else {

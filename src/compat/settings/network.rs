@@ -83,12 +83,10 @@ fn allowed<'t>(reader: &mut Reader<'t>, at: &At<'_, 't>) {
 
 /// The strings of an object, by their names.
 fn texts<'t>(reader: &mut Reader<'t>, at: &At<'_, 't>) -> Vec<(String, Text)> {
-    let Some(object) = reader.object(at) else { return Vec::new() };
     let mut texts = Vec::new();
-    for property in &object.properties {
-        let name = property.name.as_str().to_owned();
-        let at = At { key: format!("{}[{name:?}]", at.key), value: &property.value };
-        texts.extend(reader.string(&at).map(|text| (name, text)));
+    for (name, found) in reader.properties(at) {
+        let found = At { key: format!("{}[{name:?}]", at.key), ..found };
+        texts.extend(reader.string(&found).map(|text| (name.to_owned(), text)));
     }
     texts
 }
@@ -127,10 +125,12 @@ fn resolved<'t>(reader: &mut Reader<'t>, at: &At<'_, 't>) {
 fn sockets<'t>(reader: &mut Reader<'t>, at: &At<'_, 't>) {
     for entry in reader.strings(at) {
         match path::read(&entry.text, Places::default()) {
-            // Where they are read at all, sockets are opened on macOS alone.
             Ok(path) => {
-                let line = format!("on macos {{ allow socket {} }}", path.target());
-                reader.state(&entry.place, vec![line]);
+                let lines = vec![
+                    "# lint: allow(control-socket) the settings ask for it by `allowUnixSockets`".to_owned(),
+                    format!("allow socket {}", path.target()),
+                ];
+                reader.state(&entry.place, lines);
             }
             Err(message) => refuse_at(reader, &entry.place, message),
         }

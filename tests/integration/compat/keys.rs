@@ -1,7 +1,9 @@
 //! Every key of the settings' schema is honoured, or refused with what to write instead; none is passed over.
 
-use super::{policy, shown, translated};
-use sandbox_runtime::compat::{Places, claude, codex, settings};
+use super::{PLACES, policy, shown, translated};
+use sandbox_runtime::compat::{Gravity, Places, claude, codex, settings};
+use sandbox_runtime::ir::{Access, decide, special};
+use sandbox_runtime::sets::{host::Name, path::AbsPath, peer::Protocol};
 use sandbox_runtime::vocabulary::System;
 use std::path::Path;
 
@@ -158,6 +160,13 @@ fn the_settings_themselves_are_not_written() {
     assert!(
         own.statements.iter().any(|one| one.lines.iter().any(|line| line.starts_with("forbid write /srv/s.json ")))
     );
+    for name in ["/srv/[a]*?/s.json", "/srv/a,b {c}/$s\\.json", "/srv/~/[s.json", "/srv/*"] {
+        let own = settings::translate("{\"filesystem\":{\"allowWrite\":[\"/srv\"]}}", PLACES, Some(name));
+        let policy = policy(own.texts("s.json"), System::Linux);
+        let write = |path: &str| decide(&policy, &Access::Write(AbsPath::parse(path).unwrap())).allowed;
+        assert!(!write(name) && write("/srv/a/s.json"), "{name}");
+    }
+    assert!(settings::translate("{}", PLACES, Some("/srv/a\u{202e}.json")).refused());
 }
 
 #[test]
@@ -178,7 +187,7 @@ fn claude_code_and_codex_are_read() {
     "network": { "allowedDomains": ["github.com"], "allowLocalBinding": true },
     "filesystem": { "denyRead": ["~/.aws"] }
   },
-  "env": { "CI": "1", "A B": "x" },
+  "env": { "CI": "1", "A B": "x", "CI": "2" },
   "model": "any"
 }"#,
     );
@@ -196,10 +205,16 @@ fn claude_code_and_codex_are_read() {
         ),
         codex("sandbox_mode = [\n"),
         codex("[shell_environment_policy]\ninherit = \"none\"\ninclude_only = [\"PATH\"]\n"),
+        codex(
+            "[shell_environment_policy]\nignore_default_excludes = true\nexclude = [\"github_token\", \"*a*a*a*a*a*\"]\ninclude_only = [\"Path\", \"GITHUB_*\"]\nset = { path = \"/bin\", CI = \"1\", \"1X\" = \"\" }\n",
+        ),
     ];
     snapshot("others", &text.join("\n"));
     for translation in [
         claude,
+        claude::translate(
+            r#"{"permissions":{"allow":["Edit(//opt/x)"],"deny":["Read","Edit","WebFetch","Grep(.env)"],"ask":["Edit(/a)"]}}"#,
+        ),
         codex::translate(
             "sandbox_mode = \"workspace-write\"\n[sandbox_workspace_write]\nwritable_roots = [\"/data\"]\nnetwork_access = true\n[shell_environment_policy]\ninherit = \"core\"\nexclude = [\"AWS_*\"]\n",
         ),
@@ -209,4 +224,138 @@ fn claude_code_and_codex_are_read() {
             policy(vec![("x".to_owned(), usable.clone())], *system);
         }
     }
+}
+
+fn decided(translation: &sandbox_runtime::compat::Translation, access: &Access) -> bool {
+    assert!(!translation.refused(), "{:#?}", translation.said);
+    decide(&policy(vec![("x".to_owned(), translation.policy("x"))], System::Linux), access).allowed
+}
+
+/// What Claude Code denies, or asks about, is closed whatever else its file opens; what cannot be closed is said.
+#[test]
+fn no_deny_of_claude_code_comes_out_weaker() {
+    let write = |path: &str| Access::Write(AbsPath::parse(path).unwrap());
+    let read = |path: &str| Access::Read(AbsPath::parse(path).unwrap());
+    let fetch = |port| Access::Connect {
+        name: Some(Name::parse("evil.example").unwrap()),
+        address: special::NOMINAL,
+        port,
+        protocol: Protocol::Tcp,
+    };
+    let closed: [(&str, Vec<Access>); 11] = [
+        ("\"deny\":[\"Edit\"]", vec![write("/opt/x/a"), write("/data/a")]),
+        ("\"deny\":[\"Write(*)\"]", vec![write("/opt/x/a"), write("/data/a")]),
+        ("\"defaultMode\":\"plan\"", vec![write("/opt/x/a"), write("/data/a")]),
+        ("\"ask\":[\"Edit(//opt/x/a)\"]", vec![write("/opt/x/a")]),
+        ("\"deny\":[\" MultiEdit( //opt/x/** ) \"]", vec![write("/opt/x"), write("/opt/x/a/b")]),
+        ("\"deny\":[\"Read(//opt/x/*.pem)\"]", vec![read("/opt/x/a.pem"), write("/opt/x/a.pem")]),
+        ("\"deny\":[\"Grep(//opt/x/a)\"]", vec![read("/opt/x/a")]),
+        ("\"deny\":[\"WebFetch(domain:evil.example)\"]", vec![fetch(443), fetch(22)]),
+        ("\"ask\":[\"WebFetch(domain:evil.example)\"]", vec![fetch(443), fetch(22)]),
+        ("\"deny\":[\"WebFetch\"]", vec![fetch(443), fetch(22)]),
+        ("\"ask\":[\"WebFetch(*)\"]", vec![fetch(443), fetch(22)]),
+    ];
+    let file = |rule: &str| {
+        claude::translate(&format!(
+            "{{\"permissions\":{{\"allow\":[\"Edit(//opt/x)\"],\"additionalDirectories\":[\"/data\"]{rule}}},\
+             \"sandbox\":{{\"network\":{{\"allowedDomains\":[\"evil.example\"]}}}}}}"
+        ))
+    };
+    let open = file("");
+    assert_eq!(open.wrong().count(), 0);
+    for (rule, accesses) in closed {
+        let translation = file(&format!(",{rule}"));
+        assert_eq!(translation.wrong().count(), 0, "{rule}: {:#?}", translation.said);
+        for access in accesses {
+            assert!(decided(&open, &access), "{access} without {rule}");
+            assert!(!decided(&translation, &access), "{access} with {rule}");
+        }
+    }
+    for rule in ["Bash(curl:*)", "mcp__x", "Task", "NotebookEdit", "Read"] {
+        for list in ["deny", "ask"] {
+            let translation = file(&format!(",\"{list}\":[\"{rule}\"]"));
+            let looser = translation.said.iter().any(|said| said.gravity == Gravity::Looser);
+            assert!(looser && !translation.refused(), "{list} {rule}: {:#?}", translation.said);
+        }
+    }
+    for rule in ["Edit(!a)", "Read(a\\\\*)", "Edit()", "Edit(../a)"] {
+        assert!(file(&format!(",\"deny\":[\"{rule}\"]")).refused(), "{rule}");
+    }
+    for twice in [
+        "{\"permissions\":{},\"permissions\":{}}",
+        "{\"permissions\":{\"deny\":[\"Edit\"],\"deny\":[]}}",
+        "{\"env\":{\"A\":\"1\",\"\\u0041\":\"2\"}}",
+        "{\"model\":1,\"model\":2}",
+        "{\"sandbox\":{\"network\":{\"deniedDomains\":[\"a.b\"],\"deniedDomainReasons\":{\"a.b\":\"x\",\"a.b\":\"y\"}}}}",
+    ] {
+        assert!(claude::translate(twice).refused(), "{twice}");
+    }
+}
+
+/// The steps that Codex takes, one after another.
+fn codex_keeps(inherit: &str, exclude: &[&str], only: &[&str], name: &str) -> bool {
+    let core = ["HOME", "LOGNAME", "PATH", "SHELL", "USER", "USERNAME", "TMPDIR", "TEMP", "TMP"];
+    let matched = |pattern: &&str| {
+        let (pattern, name) = (pattern.to_lowercase(), name.to_lowercase());
+        match (pattern.strip_prefix('*'), pattern.strip_suffix('*')) {
+            (Some(_), Some(_)) => name.contains(pattern.trim_matches('*')),
+            (Some(end), None) => name.ends_with(end),
+            (None, Some(start)) => name.starts_with(start),
+            (None, None) => name == pattern,
+        }
+    };
+    let inherited = match inherit {
+        "all" => true,
+        "core" => core.contains(&name),
+        _ => false,
+    };
+    inherited && !exclude.iter().any(matched) && (only.is_empty() || only.iter().any(matched))
+}
+
+#[test]
+fn codex_lets_in_what_each_of_its_steps_leaves() {
+    let patterns: [&[&str]; 6] = [&[], &["path"], &["*key*"], &["Aws_*", "HOME"], &["github_token"], &["*r"]];
+    let names = [
+        "PATH",
+        "Path",
+        "path",
+        "HOME",
+        "USER",
+        "user",
+        "AWS_X",
+        "aws_x",
+        "aWs_x",
+        "MY_KEY_1",
+        "my_Key",
+        "GITHUB_TOKEN",
+        "github_token",
+        "GitHub_Token",
+        "GITHUB_ACTOR",
+        "X",
+    ];
+    let mut open = 0;
+    for inherit in ["all", "core", "none"] {
+        for exclude in patterns {
+            for only in patterns {
+                let list = |of: &[&str]| of.iter().map(|one| format!("{one:?}")).collect::<Vec<_>>().join(", ");
+                let text = format!(
+                    "[shell_environment_policy]\ninherit = \"{inherit}\"\nignore_default_excludes = true\n\
+                     exclude = [{}]\ninclude_only = [{}]\n",
+                    list(exclude),
+                    list(only)
+                );
+                let translation = codex::translate(&text);
+                let policy = policy(vec![("x".to_owned(), translation.policy("x"))], System::Linux);
+                let exact = translation.said.is_empty();
+                for name in names {
+                    let expected = codex_keeps(inherit, exclude, only, name);
+                    let allowed = decide(&policy, &Access::Env(name.to_owned())).allowed;
+                    // Never looser; stricter where that is said.
+                    assert!(allowed == expected || !allowed && !exact, "{name}: {allowed} of\n{text}");
+                    open += usize::from(allowed);
+                }
+            }
+        }
+    }
+    assert!(open > 150, "{open}");
 }
