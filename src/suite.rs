@@ -116,10 +116,9 @@ pub fn parse(text: &str) -> Result<Suite, Error> {
         let place = place::of(text, &[Step::Key("cases")]);
         return Err(Error { message: "a suite without cases tries nothing".to_owned(), place });
     }
+    let places = place::of_each(text, "cases", raw.cases.len());
     let mut cases = Vec::new();
-    for (number, case) in raw.cases.into_iter().enumerate() {
-        let steps = [Step::Key("cases"), Step::Index(number)];
-        let place = place::of(text, &steps).unwrap_or((1, 1));
+    for (case, place) in raw.cases.into_iter().zip(places) {
         let wrong = |message: &str| Error { message: message.to_owned(), place: Some(place) };
         let (access, allow) = match (case.access, case.expect, case.allow, case.deny) {
             (Some(access), Some(expected), None, None) => (access, matches!(expected, Expected::Allow)),

@@ -2,6 +2,12 @@
 //!
 //! Only words: no meaning is decided here.
 
+/// Whether a text can be the name of a variable of an environment (POSIX.1-2024, 8.1: letters, digits and `_`, no digit first).
+pub fn is_variable(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    !name.is_empty() && name.chars().all(plain) && !name.starts_with(|c: char| c.is_ascii_digit())
+}
+
 /// What a rule does. `deny` may be opened again by a more specific `allow`; `forbid` by nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]

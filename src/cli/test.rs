@@ -129,15 +129,14 @@ fn run(path: &Path, live: bool, coverage: &mut Coverage) -> Ran {
     let mut policies =
         Policies { directory: path.parent().unwrap_or(Path::new("")).to_owned(), known: BTreeMap::new() };
     for case in suite.cases {
-        let wrong = policies.of(&case).and_then(|read| {
+        let wrong = policies.of(&case, coverage).and_then(|read| {
             let Read { policy, sources } = read;
             let words = |id: RuleId| rule::words(policy.rule(id), sources);
-            coverage.add(policy, sources, None, &words);
             let accesses = accesses(&case, policy)?;
             let mut wrong = None;
             for access in &accesses {
                 let verdict = decide(policy, access);
-                coverage.add(policy, sources, Some(&verdict), &words);
+                coverage.mark(policy, sources, &verdict);
                 wrong = wrong.or(judge(&case, policy, sources, access, &verdict, &words));
             }
             Ok(wrong)
@@ -174,10 +173,16 @@ struct Policies {
 }
 
 impl Policies {
-    fn of(&mut self, case: &Case) -> Result<&Read, String> {
+    /// The policy of a case; the rules of one that is read are those that there are to try.
+    fn of(&mut self, case: &Case, coverage: &mut Coverage) -> Result<&Read, String> {
         let key = (case.policies.clone(), case.system, case.variables.clone());
         let directory = &self.directory;
-        let read = self.known.entry(key).or_insert_with(|| read(case, directory));
+        let read = self.known.entry(key).or_insert_with(|| {
+            let read = read(case, directory)?;
+            let words = |id: RuleId| rule::words(read.policy.rule(id), &read.sources);
+            coverage.add(&read.policy, &read.sources, &words);
+            Ok(read)
+        });
         read.as_ref().map_err(Clone::clone)
     }
 }

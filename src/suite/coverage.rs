@@ -1,7 +1,7 @@
 //! Which rules of the policies decided something in some case. Modules of the program are no part of it: they have tests of
 //! their own.
 
-use crate::ir::{Origin, Policy, Verdict};
+use crate::ir::{Origin, Policy, Rule, RuleId, Verdict};
 use crate::source::Sources;
 use crate::vocabulary::Verb;
 use std::collections::BTreeMap;
@@ -21,25 +21,27 @@ pub struct Coverage {
     rules: BTreeMap<Line, (String, bool)>,
 }
 
+fn line(rule: &Rule, sources: &Sources) -> Line {
+    let at = sources.location(rule.span);
+    Line { file: at.name, line: at.line, column: at.column, verb: rule.verb }
+}
+
 impl Coverage {
-    /// Adds the rules of a policy, and marks those that made the verdict, if there is one.
-    pub fn add(
-        &mut self,
-        policy: &Policy,
-        sources: &Sources,
-        verdict: Option<&Verdict>,
-        words: &dyn Fn(crate::ir::RuleId) -> String,
-    ) {
+    /// Adds the rules of a policy, in the words that people see.
+    pub fn add(&mut self, policy: &Policy, sources: &Sources, words: &dyn Fn(RuleId) -> String) {
         for (number, rule) in (0..).zip(&policy.rules) {
-            if rule.origin == Origin::Std {
-                continue;
+            if rule.origin != Origin::Std {
+                self.rules.entry(line(rule, sources)).or_insert_with(|| (words(RuleId(number)), false));
             }
-            let id = crate::ir::RuleId(number);
-            let at = sources.location(rule.span);
-            let line = Line { file: at.name, line: at.line, column: at.column, verb: rule.verb };
-            let decided = verdict.is_some_and(|verdict| verdict.decisive.contains(&id));
-            let entry = self.rules.entry(line).or_insert_with(|| (words(id), false));
-            entry.1 |= decided;
+        }
+    }
+
+    /// Marks those of its rules that made a verdict.
+    pub fn mark(&mut self, policy: &Policy, sources: &Sources, verdict: &Verdict) {
+        for id in &verdict.decisive {
+            if let Some((_, decided)) = self.rules.get_mut(&line(policy.rule(*id), sources)) {
+                *decided = true;
+            }
         }
     }
 

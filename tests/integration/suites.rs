@@ -101,6 +101,7 @@ fn cases_are_tried_in_the_sandbox() {
         - allow: write $WORKSPACE/made\n\
         - deny: env SECRET\n\
         - allow: env OTHER\n\
+        - allow: env $EMPTY\n\
         - deny: read ~/live.policy\n\
         - allow: exec /bin/sh\n\
         - deny: connect example.com:443\n\
@@ -109,11 +110,34 @@ fn cases_are_tried_in_the_sandbox() {
         .file("live.policy", policy)
         .file("live.yaml", suite)
         .file("work/keep", "x\n")
-        .file("work/private/diary", "x\n");
+        .file("work/private/diary", "x\n")
+        .env("EMPTY", "");
     let ended = output(&mut scene.srt(["test", "--live", "../live.yaml"]));
     assert_eq!(ended.code, 0, "{ended:?}");
-    assert!(ended.stdout.contains("  10 cases tried in the sandbox\n"), "{}", ended.stdout);
-    assert!(ended.stdout.contains("../live.yaml:14 is not tried there: nothing is there\n"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("  11 cases tried in the sandbox\n"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("../live.yaml:15 is not tried there: nothing is there\n"), "{}", ended.stdout);
     let left: Vec<_> = std::fs::read_dir(scene.workspace()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left.len(), 2, "{left:?}");
+}
+
+/// A case is not tried where what tries it did not run: nothing was refused then, whatever the case expects.
+#[test]
+fn what_did_not_run_was_not_refused() {
+    let closed = "srt 1\ndefault read deny\nallow read $WORKSPACE\n";
+    let no_programs = "srt 1\nuse std/system\ndefault read deny\nallow read $WORKSPACE\ndeny exec /\n";
+    let no_printenv = "srt 1\nuse std/system\ndefault read deny\nforbid read /**/printenv\ndeny env SECRET\n";
+    for (policy, cases) in [
+        (closed, "  - deny: write $WORKSPACE/keep\n".to_owned()),
+        (no_programs, "  - deny: write $WORKSPACE/keep\n  - deny: read ~/live.policy\n".to_owned()),
+        (no_printenv, "  - deny: env SECRET\n".to_owned()),
+    ] {
+        let scene = Scene::new()
+            .file("live.policy", policy)
+            .file("live.yaml", &format!("policy: live.policy\ncases:\n{cases}"))
+            .file("work/keep", "x\n");
+        output(&mut scene.srt(["test", "../live.yaml"])).ok();
+        let ended = output(&mut scene.srt(["test", "--live", "../live.yaml"]));
+        let count = cases.lines().count();
+        assert_eq!((ended.code, ended.stdout.matches("but it could not be tried: ").count()), (1, count), "{ended:?}");
+    }
 }

@@ -5,8 +5,8 @@
 
 use super::super::files;
 use sandbox_runtime::suite::Case;
-use sandbox_runtime::vocabulary::{BUILT_IN, System};
-use std::path::Path;
+use sandbox_runtime::vocabulary::{BUILT_IN, System, is_variable};
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What came of it.
@@ -26,41 +26,81 @@ pub fn attempt(case: &Case, directory: &Path) -> Outcome {
         return Outcome::NotTried("its variables are those of another machine");
     }
     let (verb, target) = (case.access.0.as_str(), case.access.1.as_str());
-    let path = || place(target);
-    let script = match verb {
+    let probe = match verb {
         "env" => {
-            let done = run(case, directory, "test -n \"$(printenv \"$1\")\"", target, Some(target));
-            return compare(case, done);
+            let name = target.strip_prefix('$').unwrap_or(target);
+            if !is_variable(name) {
+                return Outcome::NotTried("it is no name of a variable");
+            }
+            Probe { script: ENV, target: name.to_owned(), made: None, set: Some(name) }
         }
         "read" | "write" | "exec" => {
-            let Some(path) = path() else { return Outcome::NotTried("its place on this machine is not known") };
+            let Some(path) = place(target) else { return Outcome::NotTried("its place on this machine is not known") };
             match script(verb, Path::new(&path)) {
-                Ok(script) => (script, path),
+                Ok((script, made)) => Probe { script, target: path, made, set: None },
                 Err(why) => return Outcome::NotTried(why),
             }
         }
         _ => return Outcome::NotTried("nothing is tried that leaves the machine"),
     };
-    compare(case, run(case, directory, script.0, &script.1, None))
+    let done = run(case, directory, &probe);
+    if let (Ok(true), Some(made)) = (&done, &probe.made) {
+        // In a place of the sandbox's own it is gone already.
+        let _ = std::fs::remove_file(made);
+    }
+    compare(case, done)
 }
 
-/// What tries an access to a path, by what lies there: it ends well if it could be done.
-fn script(verb: &str, path: &Path) -> Result<&'static str, &'static str> {
+/// What tries an access: lines for a shell, which end by saying one of two words, so that nothing else that goes wrong is
+/// taken for a refusal. Nothing but the shell itself is started where that can do it.
+struct Probe<'a> {
+    script: &'static str,
+    /// The first argument.
+    target: String,
+    /// A file that is made by it, which is the second argument.
+    made: Option<PathBuf>,
+    /// A variable that the caller has.
+    set: Option<&'a str>,
+}
+
+const DONE: &str = "done";
+const REFUSED: &str = "refused";
+
+/// Says 1 of a variable that is not there; anything else is that it was not started.
+const ENV: &str = "value=$(printenv \"$1\"); case $? in 0) echo done;; 1) echo refused;; esac";
+const LIST: &str = "if (for entry in \"$1\"/* \"$1\"/.[!.]* \"$1\"/..?*; do \
+     if [ -e \"$entry\" ] || [ -L \"$entry\" ]; then exit 0; fi; done; exit 1); then echo done; else echo refused; fi";
+const READ: &str = "if (exec 3< \"$1\"); then echo done; else echo refused; fi";
+const APPEND: &str = "if (exec 3>> \"$1\"); then echo done; else echo refused; fi";
+const MAKE: &str = "if (set -C; : > \"$2\"); then echo done; else echo refused; fi";
+const EXEC: &str = "if test -x \"$1\"; then echo done; else echo refused; fi";
+
+/// What tries an access to a path, by what lies there, and what it makes.
+fn script(verb: &str, path: &Path) -> Result<(&'static str, Option<PathBuf>), &'static str> {
     let there = files::is_there(path).map_err(|_| "its place cannot be looked at")?;
     let empty = || path.read_dir().is_ok_and(|mut entries| entries.next().is_none());
-    Ok(match verb {
+    let made = match verb {
+        "write" if path.is_dir() => Some(path.join(format!(".srt-test-{}", std::process::id()))),
+        "write" if !there => Some(path.to_owned()),
+        _ => None,
+    };
+    let script = match verb {
         _ if !there && verb != "write" => return Err("nothing is there"),
         // A closed directory may be shown empty.
         "read" if path.is_dir() && empty() => return Err("an empty directory looks like a closed one"),
-        "read" if path.is_dir() => "test -n \"$(ls -A -- \"$1\")\"",
-        "read" if path.is_file() => "exec 3<\"$1\"",
-        "write" if path.is_dir() => "made=$(mktemp -- \"$1/.srt-test-XXXXXXXX\") && rm -- \"$made\"",
-        "write" if path.is_file() => "exec 3>>\"$1\"",
-        "write" if !there && path.parent().is_some_and(Path::is_dir) => "(set -C; : > \"$1\") && rm -- \"$1\"",
+        "read" if path.is_dir() => LIST,
+        "read" if path.is_file() => READ,
+        "write" if path.is_dir() => MAKE,
+        "write" if path.is_file() => APPEND,
+        "write" if !there && path.parent().is_some_and(Path::is_dir) => MAKE,
         "write" if !there => return Err("the directory it would be made in is not there"),
-        "exec" if path.is_file() => "test -x \"$1\"",
+        "exec" if path.is_file() => EXEC,
         _ => return Err("neither a file nor a directory is there"),
-    })
+    };
+    if made.as_deref().is_some_and(|made| there && files::is_there(made).unwrap_or(true)) {
+        return Err("what would be made in it is there already");
+    }
+    Ok((script, made))
 }
 
 /// The path on this machine.
@@ -79,8 +119,8 @@ fn place(target: &str) -> Option<String> {
     target.starts_with('/').then(|| target.to_owned())
 }
 
-/// Whether it could be done, or why the sandbox was not set up.
-fn run(case: &Case, directory: &Path, script: &str, target: &str, set: Option<&str>) -> Result<bool, String> {
+/// Whether it could be done, or why nobody knows: the sandbox was not set up, or nothing ran in it.
+fn run(case: &Case, directory: &Path, probe: &Probe<'_>) -> Result<bool, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut command = Command::new(program);
     command.args(["run", "--quiet"]);
@@ -90,16 +130,19 @@ fn run(case: &Case, directory: &Path, script: &str, target: &str, set: Option<&s
     for (name, value) in &case.variables {
         command.arg("--define").arg(format!("{name}={value}"));
     }
-    if let Some(name) = set.filter(|name| std::env::var_os(name).is_none()) {
+    if let Some(name) = probe.set.filter(|name| std::env::var_os(name).is_none()) {
         command.env(name, "tried");
     }
-    let ended = command.args(["--", "sh", "-c", script, "sh", target]).output().map_err(|error| error.to_string())?;
-    match ended.status.code() {
-        Some(125) => {
+    command.args(["--", "sh", "-c", probe.script, "sh", &probe.target]).args(&probe.made);
+    let ended = command.output().map_err(|error| error.to_string())?;
+    match String::from_utf8_lossy(&ended.stdout).trim_end() {
+        DONE if ended.status.success() => Ok(true),
+        REFUSED if ended.status.success() => Ok(false),
+        _ => {
             let said = String::from_utf8_lossy(&ended.stderr);
-            Err(said.lines().next().unwrap_or("the sandbox could not be set up").trim_start_matches("srt: ").to_owned())
+            let why = said.lines().next().unwrap_or("the shell that tries it said nothing");
+            Err(why.trim_start_matches("srt: ").to_owned())
         }
-        code => Ok(code == Some(0)),
     }
 }
 
