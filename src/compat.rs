@@ -12,6 +12,8 @@ pub mod mcp;
 mod path;
 pub mod settings;
 
+use crate::source::{SourceId, Sources};
+
 /// What relative paths and `~` of a file mean: places on this machine, or, where nothing is known, the policy's variables.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Places<'a> {
@@ -112,32 +114,42 @@ impl Translation {
     }
 
     /// The policy as texts that are given together: the base, and one for each statement, whose line is that of the key it
-    /// was made from. With each the name it is shown under.
-    pub fn texts(&self, file: &str) -> Vec<(String, String)> {
+    /// was made from.
+    pub fn texts(&self, file: &str) -> Vec<Text> {
         // A name that begins like a flag has no lines of its own.
-        let mut texts = vec![(format!("--settings {file}"), self.base.clone())];
-        for statement in &self.statements {
+        let base = Text { name: format!("--settings {file}"), text: self.base.clone(), first_line: 1 };
+        let parts = self.statements.iter().map(|statement| {
             // `deny` wins where several defaults meet, so `allow` adds nothing to what the base says.
-            let mut text = String::from("srt 1\n");
-            let above = statement.lines.iter().take_while(|line| line.starts_with('#')).count() + 2;
-            for _ in above..statement.place.line as usize {
-                text.push('\n');
-            }
+            let mut text = String::from("srt 1\ndefault read allow\n");
             for line in &statement.lines {
                 text.push_str(line);
                 text.push('\n');
             }
-            text.push_str("default read allow\n");
-            texts.push((format!("{file}#{}", statement.place.key), text));
-        }
-        texts
+            let above = 2 + statement.lines.iter().take_while(|line| line.starts_with('#')).count();
+            Text {
+                name: format!("{file}#{}", statement.place.key),
+                text,
+                first_line: i64::from(statement.place.line).saturating_sub_unsigned(above as u64),
+            }
+        });
+        std::iter::once(base).chain(parts).collect()
     }
 }
 
-/// Whether a text can be the name of an environment variable (POSIX.1-2024, 8.1: letters, digits and `_`, no digit first).
-fn is_variable(name: &str) -> bool {
-    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    !name.is_empty() && name.chars().all(plain) && !name.starts_with(|c: char| c.is_ascii_digit())
+/// A text of a policy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Text {
+    /// What it is shown under.
+    pub name: String,
+    pub text: String,
+    /// The number of its first line, so that the statement has the line of its key.
+    pub first_line: i64,
+}
+
+impl Text {
+    pub fn add_to(self, sources: &mut Sources) -> SourceId {
+        sources.add_part(self.name, self.text, self.first_line)
+    }
 }
 
 /// Text for a comment.

@@ -22,6 +22,17 @@ pub enum Level {
     Error,
 }
 
+impl Level {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Level::Note => "note",
+            Level::Warning => "warning",
+            Level::Error => "error",
+        }
+    }
+}
+
 /// A kind of finding: its name, the level it has unless told otherwise, and its page.
 #[derive(Debug)]
 pub struct Code {

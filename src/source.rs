@@ -13,6 +13,8 @@ use std::sync::OnceLock;
 pub struct Source {
     name: String,
     text: Cow<'static, str>,
+    /// The number of its first line; below one where what stands before the lines that people know has no number.
+    first_line: i64,
     /// Byte offset of the start of each line, so that a location costs a binary search; found when first asked for.
     line_starts: OnceLock<Vec<u32>>,
 }
@@ -54,10 +56,6 @@ pub struct Sources {
 }
 
 impl Source {
-    fn new(name: String, text: Cow<'static, str>) -> Self {
-        Self { name, text, line_starts: OnceLock::new() }
-    }
-
     fn line_starts(&self) -> &[u32] {
         let ends = || self.text.match_indices('\n').map(|(at, _)| offset(at + 1));
         self.line_starts.get_or_init(|| std::iter::once(0).chain(ends()).collect())
@@ -81,22 +79,33 @@ impl Source {
     fn line_of(&self, at: u32) -> usize {
         self.line_starts().partition_point(|start| *start <= at).saturating_sub(1)
     }
+
+    /// The number that people know a line by.
+    fn number(&self, line: usize) -> u32 {
+        let number = self.first_line.saturating_add_unsigned(line as u64);
+        u32::try_from(number.max(1)).unwrap_or(u32::MAX)
+    }
 }
 
 impl Sources {
     /// Adds a text and returns the handle by which spans name it.
     pub fn add(&mut self, name: impl Into<String>, text: impl Into<String>) -> SourceId {
-        self.push(name.into(), Cow::Owned(text.into()))
+        self.push(name.into(), Cow::Owned(text.into()), 1)
+    }
+
+    /// Adds a text that is a part of a longer one, of which its first line has this number.
+    pub fn add_part(&mut self, name: impl Into<String>, text: impl Into<String>, first_line: i64) -> SourceId {
+        self.push(name.into(), Cow::Owned(text.into()), first_line)
     }
 
     /// Adds a text that is part of the program.
     pub fn add_embedded(&mut self, name: impl Into<String>, text: &'static str) -> SourceId {
-        self.push(name.into(), Cow::Borrowed(text))
+        self.push(name.into(), Cow::Borrowed(text), 1)
     }
 
-    fn push(&mut self, name: String, text: Cow<'static, str>) -> SourceId {
+    fn push(&mut self, name: String, text: Cow<'static, str>, first_line: i64) -> SourceId {
         let id = SourceId(offset(self.all.len()));
-        self.all.push(Source::new(name, text));
+        self.all.push(Source { name, text, first_line, line_starts: OnceLock::new() });
         id
     }
 
@@ -126,7 +135,7 @@ impl Sources {
         let line = source.line_of(span.start);
         let start = source.line_starts()[line] as usize;
         let column = source.text[start..span.start as usize].chars().count();
-        Location { name: source.name.clone(), line: offset(line + 1), column: offset(column + 1) }
+        Location { name: source.name.clone(), line: source.number(line), column: offset(column + 1) }
     }
 
     /// Where a span begins and ends, in UTF-16 code units.
@@ -136,7 +145,7 @@ impl Sources {
             let line = source.line_of(at);
             let start = source.line_starts()[line] as usize;
             let column = source.text[start..at as usize].encode_utf16().count();
-            (offset(line + 1), offset(column + 1))
+            (source.number(line), offset(column + 1))
         };
         let ((line, column), (end_line, end_column)) = (place(span.start), place(span.end));
         Extent { line, column, end_line, end_column }

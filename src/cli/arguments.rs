@@ -459,8 +459,7 @@ pub enum EngineName {
 
 fn define(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("write it as NAME=VALUE")?;
-    let identifier = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    if name.is_empty() || !name.chars().all(identifier) || name.starts_with(|c: char| c.is_ascii_digit()) {
+    if !sandbox_runtime::vocabulary::is_variable(name) {
         return Err(format!("`{name}` is not a name: letters, digits and `_`, no digit first"));
     }
     Ok((name.to_owned(), value.to_owned()))

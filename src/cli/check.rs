@@ -12,6 +12,7 @@ use sandbox_runtime::lint::UNDECIDED;
 use sandbox_runtime::report::{Checked, github, junit, sarif};
 use sandbox_runtime::source::{SourceId, Sources, Span};
 use sandbox_runtime::vocabulary::System;
+use std::path::{Path, PathBuf};
 
 pub fn check(check: &Check) -> u8 {
     if let Err(message) = check.levels.validate() {
@@ -29,7 +30,13 @@ pub fn check(check: &Check) -> u8 {
     let mut all = Vec::new();
     let mut counts = [0_usize; 3];
     for path in &check.files {
-        let said = said(check, &|sources| load::add(path, sources)).map(|(diagnostics, sources)| {
+        let looked = Looked {
+            host: check.host,
+            within: &check.within,
+            workspace: check.workspace.as_deref(),
+            defines: &check.defines,
+        };
+        let said = said(&looked, &|sources| load::add(path, sources)).map(|(diagnostics, sources)| {
             let mut diagnostics = check.levels.apply(diagnostics);
             if check.files.len() > 1 {
                 // A definition given for several files need not be used by each.
@@ -119,6 +126,16 @@ fn summarise(files: usize, [notes, warnings, errors]: [usize; 3]) {
     }
 }
 
+/// What a text is looked at with.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Looked<'a> {
+    /// Against this machine.
+    pub host: bool,
+    pub within: &'a [PathBuf],
+    pub workspace: Option<&'a Path>,
+    pub defines: &'a [(String, String)],
+}
+
 /// Adds the text that is looked at.
 pub type Add<'a> = &'a dyn Fn(&mut Sources) -> Result<SourceId, String>;
 
@@ -126,11 +143,11 @@ pub type Add<'a> = &'a dyn Fn(&mut Sources) -> Result<SourceId, String>;
 ///
 /// # Errors
 /// A sentence for the command line.
-pub fn said(check: &Check, add: Add<'_>) -> Result<(Vec<Diagnostic>, Sources), String> {
+pub fn said(looked: &Looked<'_>, add: Add<'_>) -> Result<(Vec<Diagnostic>, Sources), String> {
     let here = load::this_system();
     let mut others = Vec::new();
     for system in System::ALL.iter().filter(|system| **system != here) {
-        let loaded = resolved(check, add, *system)?;
+        let loaded = resolved(looked, add, *system)?;
         // Said once: what is wrong everywhere comes with the same words for each system.
         if any_error(&loaded.diagnostics) {
             return Ok((loaded.diagnostics, loaded.sources));
@@ -138,12 +155,12 @@ pub fn said(check: &Check, add: Add<'_>) -> Result<(Vec<Diagnostic>, Sources), S
         // Its lists are the same for each system, and are read once as long as one is there.
         others.extend(loaded.policy.map(|policy| (*system, elsewhere(&policy), loaded.sources, policy)));
     }
-    let loaded = resolved(check, add, here)?;
+    let loaded = resolved(looked, add, here)?;
     let mut accepted = Vec::new();
     let mut placed = Vec::new();
-    let bound = if check.host {
+    let bound = if looked.host {
         let directory = std::env::current_dir().map_err(|error| format!("cannot tell where this is: {error}"))?;
-        let machine = load::machine(check.workspace.as_deref(), &check.defines, &directory)?;
+        let machine = load::machine(looked.workspace, looked.defines, &directory)?;
         let mut bound = load::bind_to(loaded, &machine);
         if let Some(policy) = &mut bound.policy {
             observe(policy, &machine);
@@ -174,7 +191,7 @@ pub fn said(check: &Check, add: Add<'_>) -> Result<(Vec<Diagnostic>, Sources), S
                 }
             }
         }
-        if !check.host {
+        if !looked.host {
             said.extend(
                 compiled.unused.into_iter().filter(|unused| unused.span().is_none_or(|at| !accepted.contains(&at))),
             );
@@ -192,10 +209,10 @@ fn moved(span: Span, from: &Sources, to: &mut Sources) -> Span {
     Span { source: known.unwrap_or_else(|| to.adopt(source)), ..span }
 }
 
-fn resolved(check: &Check, add: Add<'_>, system: System) -> Result<load::Loaded<Policy>, String> {
+fn resolved(looked: &Looked<'_>, add: Add<'_>, system: System) -> Result<load::Loaded<Policy>, String> {
     let mut sources = Sources::default();
     let mut given = vec![add(&mut sources)?];
-    let ceilings = flags::ceilings(&check.within, check.host)?;
+    let ceilings = flags::ceilings(looked.within, looked.host)?;
     given.extend(ceilings.into_iter().map(|ceiling| sources.add(ceiling.name, ceiling.text)));
-    Ok(load::resolved(&given, sources, &check.defines, system))
+    Ok(load::resolved(&given, sources, looked.defines, system))
 }

@@ -11,9 +11,6 @@ use sandbox_runtime::proxy::{Authority, upstream};
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
 
-/// The variables that name a proxy, the one that is for connections first.
-const VARIABLES: [&str; 6] = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "HTTP_PROXY", "http_proxy"];
-
 pub fn connect(arguments: &Connect) -> u8 {
     let Connect { host, port } = arguments;
     // ssh says `%h` without brackets.
@@ -23,7 +20,7 @@ pub fn connect(arguments: &Connect) -> u8 {
         Err(error) => return mistake(&format!("`{host}` is no host: {error}")),
     };
     let value = |name: &'static str| Some((name, std::env::var(name).ok().filter(|value| !value.is_empty())?));
-    let Some((name, proxy)) = VARIABLES.into_iter().find_map(value) else {
+    let Some((name, proxy)) = upstream::VARIABLES.into_iter().find_map(value) else {
         return mistake("no variable names a proxy: this is for commands in a sandbox that may connect somewhere");
     };
     let server = match upstream::Server::parse(&proxy) {

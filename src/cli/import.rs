@@ -1,6 +1,6 @@
 //! `srt import`: another tool's file as a policy to start from.
 
-use super::arguments::{Check, CheckFormat, Import, Kind, Levels};
+use super::arguments::{Import, Kind};
 use super::{check, files, output, settings, status};
 use sandbox_runtime::compat::{Places, Translation, claude, codex, settings as theirs};
 use sandbox_runtime::diagnostic::{Diagnostic, Level};
@@ -52,16 +52,7 @@ fn translate(kind: Kind, text: &str) -> Translation {
 /// The text in the one layout, without the comments that would accept nothing.
 fn laid_out(text: &str) -> Result<String, u8> {
     let text = formatted(text)?;
-    let checked = Check {
-        files: Vec::new(),
-        format: CheckFormat::Human,
-        host: false,
-        within: Vec::new(),
-        workspace: None,
-        defines: Vec::new(),
-        levels: Levels::default(),
-    };
-    let said = check::said(&checked, &|sources: &mut Sources| Ok(sources.add(NAME, text.as_str())));
+    let said = check::said(&check::Looked::default(), &|sources: &mut Sources| Ok(sources.add(NAME, text.as_str())));
     let Ok((said, sources)) = said else { return Ok(text) };
     let unused = said.iter().filter(|said| said.code == &UNUSED_SUPPRESSION).filter_map(Diagnostic::span);
     let unused: Vec<_> = unused.map(|span| sources.location(span)).filter(|at| at.name == NAME).collect();

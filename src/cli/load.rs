@@ -216,7 +216,7 @@ fn given(choice: &PolicyChoice, directory: &Path, sources: &mut Sources) -> Resu
     }
     if let Some(path) = &choice.settings {
         let texts = settings::texts(path, directory)?;
-        given.extend(texts.into_iter().map(|text| sources.add(text.name, text.text)));
+        given.extend(texts.into_iter().map(|text| text.add_to(sources)));
     }
     if given.is_empty() && !flags::closed(choice) {
         given.extend(default_policy(directory, sources)?);
@@ -241,7 +241,7 @@ fn default_policy(directory: &Path, sources: &mut Sources) -> Result<Vec<SourceI
         && there(&path)?
     {
         let texts = settings::texts(&path, directory)?;
-        return Ok(texts.into_iter().map(|text| sources.add(text.name, text.text)).collect());
+        return Ok(texts.into_iter().map(|text| text.add_to(sources)).collect());
     }
     Ok(vec![sources.add("std/default", std_default())])
 }

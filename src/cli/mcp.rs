@@ -53,19 +53,20 @@ fn edit(path: &Path, dry_run: bool, change: impl Fn(&str) -> Result<Edited, Said
             return status::USAGE;
         }
     };
-    for (server, why) in &edited.passed {
-        output::complain(format_args!("`{server}` stays as it is: {why}"));
+    for passed in &edited.passed {
+        output::complain(format_args!("`{}` stays as it is: {}", passed.server, passed.why));
     }
+    let done = if edited.passed.iter().any(|passed| passed.failed) { status::FINDINGS } else { 0 };
     if edited.text == text {
-        return 0;
+        return done;
     }
     let diff = TextDiff::from_lines(&text, &edited.text);
     output::print(&diff.unified_diff().header(&shown, &shown).to_string());
     if dry_run {
-        return 0;
+        return done;
     }
     match files::replace(path, edited.text.as_bytes()) {
-        Ok(()) => 0,
+        Ok(()) => done,
         Err(error) => {
             output::complain(format_args!("cannot write `{shown}`: {error}"));
             status::USAGE

@@ -183,8 +183,8 @@ fn end(run: &Run, outcome: Outcome, events: &Events) -> Result<u8, Refused> {
         Ok(Some(exit)) => exit,
         Ok(None) => return Ok(0),
         Err(error @ Error::Start { .. }) => {
-            let verb = verb(&run.command, error.status());
-            output::complain(format_args!("{error}{verb}"));
+            let hint = hint(&run.command, error.status());
+            output::complain(format_args!("{error}{hint}"));
             return Ok(error.status());
         }
         Err(error @ Error::Changed { .. }) => return Err(Refused::Because(error.to_string())),
@@ -208,8 +208,8 @@ fn end(run: &Run, outcome: Outcome, events: &Events) -> Result<u8, Refused> {
     Ok(exit.status())
 }
 
-/// A hint where a command that is not there is a verb's misspelling.
-fn verb(command: &[OsString], status: u8) -> String {
+/// A hint where a command that is not there is a shell's line, or a verb's misspelling.
+fn hint(command: &[OsString], status: u8) -> String {
     const VERBS: [&str; 14] = [
         "run",
         "check",
@@ -227,6 +227,10 @@ fn verb(command: &[OsString], status: u8) -> String {
         "completions",
     ];
     let word = command.first().and_then(|word| word.to_str()).filter(|_| status == 127);
+    let is_line = |word: &str| word.contains(|c: char| c.is_whitespace() || ";&|<>()$`*?~={}\"'".contains(c));
+    if command.len() == 1 && word.is_some_and(is_line) {
+        return "; if it is a line for a shell, write `-c` before it".to_owned();
+    }
     let near = word.and_then(|word| nearest(word, VERBS));
     near.map(|near| format!("; did you mean `srt {near}`?")).unwrap_or_default()
 }

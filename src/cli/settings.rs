@@ -1,9 +1,8 @@
 //! `--settings FILE` and `~/.srt-settings.json`: a settings file of the npm package, as policy texts that go the same way as
 //! a policy file and are shown under the keys they come from.
 
-use super::flags::FlagText;
 use super::{files, output};
-use sandbox_runtime::compat::{Gravity, Places, Said, Translation, settings};
+use sandbox_runtime::compat::{Gravity, Places, Said, Text, Translation, settings};
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 
@@ -11,7 +10,7 @@ use std::sync::Once;
 ///
 /// # Errors
 /// A sentence for the command line: the file cannot be read, or cannot be used as it is, which has then been said.
-pub fn texts(path: &Path, directory: &Path) -> Result<Vec<FlagText>, String> {
+pub fn texts(path: &Path, directory: &Path) -> Result<Vec<Text>, String> {
     let shown = path.display().to_string();
     let text = files::read(path).map_err(|error| format!("cannot read the settings `{shown}`: {error}"))?;
     if text.writable_by_others {
@@ -33,8 +32,7 @@ pub fn texts(path: &Path, directory: &Path) -> Result<Vec<FlagText>, String> {
     }
     static SAID: Once = Once::new();
     SAID.call_once(|| announce(&shown, &translation));
-    let texts = translation.texts(&shown);
-    Ok(texts.into_iter().map(|(name, text)| FlagText { name, text }).collect())
+    Ok(translation.texts(&shown))
 }
 
 /// What is not as the file may be thought to say.

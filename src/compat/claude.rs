@@ -7,7 +7,8 @@
 use super::document::{At, Reader, Text, parse};
 use super::domain::{self, Side};
 use super::settings::Lists;
-use super::{Gravity, Place, Places, Translation, is_variable, path, quoted, settings};
+use super::{Gravity, Place, Places, Translation, path, quoted, settings};
+use crate::vocabulary::is_variable;
 use jsonc_parser::ast::Object;
 
 /// Whether a text looks like such a file.

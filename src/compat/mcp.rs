@@ -5,8 +5,9 @@
 
 use super::Said;
 use super::document::{parse, place};
-use jsonc_parser::ast::{Array, Object, StringLit, Value};
+use jsonc_parser::ast::{Array, Object, ObjectProp, StringLit, Value};
 use jsonc_parser::common::Ranged;
+use std::collections::HashSet;
 use std::ops::Range;
 
 /// A text after its edits.
@@ -15,8 +16,24 @@ pub struct Edited {
     pub text: String,
     /// The servers that were changed.
     pub changed: Vec<String>,
-    /// Those that were not, and why.
-    pub passed: Vec<(String, &'static str)>,
+    /// Those that were not.
+    pub passed: Vec<Passed>,
+}
+
+/// A server that stays as it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Passed {
+    pub server: String,
+    pub why: &'static str,
+    /// It is not as was asked for.
+    pub failed: bool,
+}
+
+/// Why a server stays as it is.
+enum Stays {
+    /// Nothing is to be done.
+    Fine(&'static str),
+    Failed(&'static str),
 }
 
 /// Makes servers start by `program` and the arguments `before`, which end in `--`. Where `only` is given, that server alone.
@@ -24,9 +41,11 @@ pub struct Edited {
 /// # Errors
 /// One sentence: no such file, or no such server in it.
 pub fn wrap(text: &str, only: Option<&str>, program: &str, before: &[String]) -> Result<Edited, Said> {
-    edit(text, only, |server| match server.wrapped() {
-        Some(_) => Err("it starts under srt already"),
-        None => Ok(server.wrap(text, program, before)),
+    edit(text, only, |server| {
+        if server.is_srt() {
+            return Err(Stays::Fine("it starts under srt already"));
+        }
+        Ok(server.wrap(text, program, before))
     })
 }
 
@@ -35,7 +54,12 @@ pub fn wrap(text: &str, only: Option<&str>, program: &str, before: &[String]) ->
 /// # Errors
 /// As [`wrap`].
 pub fn unwrap(text: &str, only: Option<&str>) -> Result<Edited, Said> {
-    edit(text, only, |server| server.unwrap(text).ok_or("it does not start under srt"))
+    edit(text, only, |server| {
+        if !server.is_srt() {
+            return Err(Stays::Fine("it does not start under srt"));
+        }
+        server.unwrap(text).ok_or(Stays::Failed("its `args` do not say `run … --` before a command"))
+    })
 }
 
 type Edits = Vec<(Range<usize>, String)>;
@@ -49,7 +73,7 @@ struct Server<'v, 't> {
 fn edit(
     text: &str,
     only: Option<&str>,
-    change: impl Fn(&Server<'_, '_>) -> Result<Edits, &'static str>,
+    change: impl Fn(&Server<'_, '_>) -> Result<Edits, Stays>,
 ) -> Result<Edited, Said> {
     let refuse = |at: usize, key: &str, message: String| Said {
         place: place(text, key.to_owned(), at),
@@ -57,6 +81,11 @@ fn edit(
         message,
     };
     let root = parse(text)?;
+    // What stands there twice is read by each client as it likes: which one starts is not known.
+    if let Some(property) = root.as_object().and_then(twice) {
+        let name = property.name.as_str();
+        return Err(refuse(property.range.start, name, "this key stands here twice; leave one of them".to_owned()));
+    }
     let servers = root.as_object().and_then(servers);
     let Some((key, servers)) = servers else {
         let message = "there are no servers here: neither `mcpServers`, nor `servers`, nor `mcp.servers`";
@@ -85,7 +114,13 @@ fn edit(
                 edits.extend(more);
                 edited.changed.push(name.to_owned());
             }
-            Err(why) => edited.passed.push((name.to_owned(), why)),
+            Err(stays) => {
+                let (why, failed) = match stays {
+                    Stays::Fine(why) => (why, false),
+                    Stays::Failed(why) => (why, true),
+                };
+                edited.passed.push(Passed { server: name.to_owned(), why, failed });
+            }
         }
     }
     edits.sort_by_key(|(range, _)| range.start);
@@ -107,16 +142,36 @@ fn servers<'v, 't>(root: &'v Object<'t>) -> Option<(&'static str, &'v Object<'t>
     found.or_else(|| nested().map(|found| ("mcp.servers", found)))
 }
 
-fn server<'v, 't>(value: &'v Value<'t>) -> Result<Server<'v, 't>, &'static str> {
-    let object = value.as_object().ok_or("it is no object")?;
-    let Some(command) = object.get("command") else { return Err("it starts no program") };
-    let command = command.value.as_string_lit().ok_or("its `command` is no string")?;
+/// A key that stands twice among the servers, in one of them, or on the way to them.
+fn twice<'v, 't>(whole: &'v Object<'t>) -> Option<&'v ObjectProp<'t>> {
+    let way = |name: &str| ["mcpServers", "servers", "mcp"].contains(&name);
+    let found = repeated(whole, way).or_else(|| repeated(whole.get_object("mcp")?, way));
+    let inside = |server: &'v ObjectProp<'t>| repeated(server.value.as_object()?, |_| true);
+    found.or_else(|| {
+        let (_, servers) = servers(whole)?;
+        repeated(servers, |_| true).or_else(|| servers.properties.iter().find_map(inside))
+    })
+}
+
+/// The first that repeats a key, of those that count.
+fn repeated<'v, 't>(object: &'v Object<'t>, counts: impl Fn(&str) -> bool) -> Option<&'v ObjectProp<'t>> {
+    let mut seen = HashSet::new();
+    object.properties.iter().find(|property| counts(property.name.as_str()) && !seen.insert(property.name.as_str()))
+}
+
+fn server<'v, 't>(value: &'v Value<'t>) -> Result<Server<'v, 't>, Stays> {
+    let object = value.as_object().ok_or(Stays::Failed("it is no object"))?;
+    let Some(command) = object.get("command") else {
+        let far = ["url", "serverUrl", "httpUrl"].iter().any(|key| object.get(key).is_some());
+        return Err(if far { Stays::Fine("it starts no program") } else { Stays::Failed("it has no `command`") });
+    };
+    let command = command.value.as_string_lit().ok_or(Stays::Failed("its `command` is no string"))?;
     let args = match object.get("args") {
         None => None,
         Some(args) => {
-            let args = args.value.as_array().ok_or("its `args` are no list")?;
+            let args = args.value.as_array().ok_or(Stays::Failed("its `args` are no list"))?;
             if !args.elements.iter().all(|element| element.as_string_lit().is_some()) {
-                return Err("its `args` are not all strings");
+                return Err(Stays::Failed("its `args` are not all strings"));
             }
             Some(args)
         }
@@ -130,11 +185,16 @@ impl Server<'_, '_> {
         elements.filter_map(|element| Some(&*element.as_string_lit()?.value)).collect()
     }
 
-    /// Where in the arguments the server's own command stands, if it starts under srt.
-    fn wrapped(&self) -> Option<usize> {
+    /// Whether it starts under srt, however that is written.
+    fn is_srt(&self) -> bool {
         let program = self.command.value.rsplit(['/', '\\']).next().unwrap_or_default();
+        ["srt", "srt.exe", "srt.cmd"].iter().any(|name| program.eq_ignore_ascii_case(name))
+    }
+
+    /// Where in the arguments the server's own command stands, as [`wrap`] writes it.
+    fn own(&self) -> Option<usize> {
         let arguments = self.arguments();
-        if !matches!(program, "srt" | "srt.exe") || arguments.first() != Some(&"run") {
+        if arguments.first() != Some(&"run") {
             return None;
         }
         let end = arguments.iter().position(|argument| *argument == "--")?;
@@ -167,7 +227,7 @@ impl Server<'_, '_> {
     }
 
     fn unwrap(&self, text: &str) -> Option<Edits> {
-        let at = self.wrapped()?;
+        let at = self.own()?;
         let args = self.args?;
         let own = args.elements[at].as_string_lit()?;
         let command = (range(self.command), text[range(own)].to_owned());

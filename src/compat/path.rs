@@ -234,19 +234,13 @@ impl Spelled {
         mine[..shorter] == its[..shorter] && reaches
     }
 
-    /// The segment that has one of these names, with the names of the one after it.
-    pub fn passes(&self, names: &[&str]) -> Option<String> {
-        let parts: Vec<&str> = self
-            .segments
-            .iter()
-            .map(|segment| match segment {
-                Segment::Literal(part) | Segment::Pattern(part) => part.as_str(),
-            })
-            .collect();
-        let found = names.iter().find(|name| {
-            let name: Vec<_> = name.split('/').collect();
-            parts.windows(name.len()).any(|window| window == name)
-        });
-        found.map(|name| (*name).to_owned())
+    /// Whether it leads through this name, or these names one after another.
+    pub fn passes(&self, names: &str) -> bool {
+        let part = |segment: &Segment| match segment {
+            Segment::Literal(part) | Segment::Pattern(part) => part.clone(),
+        };
+        let parts: Vec<String> = self.segments.iter().map(part).collect();
+        let names: Vec<_> = names.split('/').collect();
+        parts.windows(names.len()).any(|window| window == names)
     }
 }

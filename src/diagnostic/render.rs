@@ -107,12 +107,7 @@ impl std::error::Error for Report<'_> {}
 
 impl miette::Diagnostic for Report<'_> {
     fn code<'b>(&'b self) -> Option<Box<dyn std::fmt::Display + 'b>> {
-        let level = |level| match level {
-            Level::Error => "error",
-            Level::Warning => "warning",
-            Level::Note => "note",
-        };
-        let header = |d: &Diagnostic| format!("{}[{}]", level(d.level), d.code.name);
+        let header = |d: &Diagnostic| format!("{}[{}]", d.level.word(), d.code.name);
         self.diagnostic.map(|d| Box::new(header(d)) as Box<dyn std::fmt::Display>)
     }
 

@@ -35,6 +35,10 @@ pub struct Upstream {
 
 type Named = (Server, &'static str);
 
+/// The variables that name a proxy: those of connections that are passed through first, then those of any kind, then those of
+/// plain HTTP.
+pub const VARIABLES: [&str; 6] = ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "http_proxy", "HTTP_PROXY"];
+
 /// A variable that names no proxy. What it says is not repeated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{name}` names no proxy: {why}")]
@@ -61,8 +65,9 @@ impl Upstream {
             };
             found.map(server).transpose()
         };
-        let requests = read(&["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"])?;
-        let tunnels = read(&["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"])?;
+        let [.., http, capital_http] = VARIABLES;
+        let requests = read(&[&[http, capital_http], &VARIABLES[2..4]].concat())?;
+        let tunnels = read(&VARIABLES[..4])?;
         if requests.is_none() && tunnels.is_none() {
             return Ok(None);
         }

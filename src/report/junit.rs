@@ -70,11 +70,7 @@ pub fn junit(files: &[Checked], root: &str) -> String {
 
 fn outcome(said: &[Diagnostic], sources: &Sources, name: &str, root: &str) -> (Outcome, String) {
     let line = |one: &Diagnostic| {
-        let level = match one.level {
-            Level::Note => "note",
-            Level::Warning => "warning",
-            Level::Error => "error",
-        };
+        let level = one.level.word();
         let place = one.span().map_or_else(
             || name.to_owned(),
             |span| {

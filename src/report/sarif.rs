@@ -4,7 +4,7 @@
 //! readers assume where nothing is said, and which is said (§3.14.17). No fixes: our findings say what to do in words.
 
 use super::{Checked, file_of, relative, whole_text};
-use crate::diagnostic::{Code, Diagnostic, Level};
+use crate::diagnostic::{Code, Diagnostic};
 use crate::source::{Sources, Span};
 use serde_json::{Value, json};
 
@@ -53,14 +53,6 @@ pub fn sarif(files: &[Checked], root: &str) -> Value {
     })
 }
 
-fn level(level: Level) -> &'static str {
-    match level {
-        Level::Note => "note",
-        Level::Warning => "warning",
-        Level::Error => "error",
-    }
-}
-
 fn rule(code: &Code) -> Value {
     // A doc comment's lines begin with a blank.
     let page: Vec<&str> = code.page.lines().map(|line| line.strip_prefix(' ').unwrap_or(line)).collect();
@@ -74,7 +66,7 @@ fn rule(code: &Code) -> Value {
         "shortDescription": { "text": short },
         "fullDescription": { "text": full },
         "help": { "text": page, "markdown": page },
-        "defaultConfiguration": { "level": level(code.level) },
+        "defaultConfiguration": { "level": code.level.word() },
     })
 }
 
@@ -98,7 +90,7 @@ fn result(said: &Diagnostic, sources: &Sources, file: &str, rules: &[&Code], roo
     let mut result = json!({
         "ruleId": said.code.name,
         "ruleIndex": rules.iter().position(|code| *code == said.code),
-        "level": level(said.level),
+        "level": said.level.word(),
         "message": { "text": whole_text(said) },
         "locations": [found],
     });

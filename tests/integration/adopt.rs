@@ -4,7 +4,6 @@ use super::documents::root;
 use crate::support::{Scene, output};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
 use std::process::Stdio;
 
 /// Files that make a project what it is.
@@ -35,12 +34,9 @@ fn a_policy_that_is_made_for_a_project_raises_nothing() {
         let text = fs::read_to_string(scene.workspace().join("agent.policy")).unwrap();
         let checked = output(&mut scene.srt(["check", "agent.policy"]));
         assert_eq!(checked.stderr, "1 file checked: nothing to say\n", "{text}");
-        // Each line of it says what it is for.
-        let mut above = "";
-        for line in text.lines() {
-            let explained = above.starts_with('#') || !above.is_empty();
-            assert!(line.is_empty() || line.starts_with('#') || explained, "{line} in\n{text}");
-            above = line;
+        // Each group of lines begins by saying what it is for.
+        for group in text.split("\n\n") {
+            assert!(group.starts_with("# "), "{group}\nin\n{text}");
         }
         assert_eq!(
             text.contains("packages.example.com:443"),
@@ -80,7 +76,7 @@ fn servers_are_wrapped_and_unwrapped_to_the_byte() {
         let scene = Scene::new().file("work/mcp.json", text).file("p.policy", "srt 1\ndefault read allow\n");
         let file = scene.workspace().join("mcp.json");
         let dry = output(&mut scene.srt(["mcp", "wrap", "mcp.json", "--dry-run"]));
-        assert!(dry.ok().contains('+'), "{dry:?}");
+        assert!(dry.ok().lines().any(|line| line.starts_with('+') && line.contains("\"srt\"")), "{dry:?}");
         assert_eq!(fs::read_to_string(&file).unwrap(), *text);
         output(&mut scene.srt(["mcp", "wrap", "mcp.json", "--policy", "../p.policy"])).ok();
         let policy = fs::canonicalize(scene.home().join("p.policy")).unwrap().display().to_string();
@@ -97,6 +93,55 @@ fn servers_are_wrapped_and_unwrapped_to_the_byte() {
         assert_eq!(fs::read_to_string(&file).unwrap(), wrapped);
         output(&mut scene.srt(["mcp", "unwrap", "mcp.json"])).ok();
         assert_eq!(fs::read_to_string(&file).unwrap(), *text);
+    }
+}
+
+/// Whatever way it is written that a server starts under srt, it does so once; what cannot be changed is a finding.
+#[test]
+fn a_server_is_wrapped_once_or_it_is_said() {
+    let server = |command: &str| {
+        format!("{{\"mcpServers\":{{\"a\":{{\"command\":\"{command}\",\"args\":[\"npx\",\"s\"]}}}}}}\n")
+    };
+    let wrap = |text: &str, verb: &str| {
+        let scene = Scene::new().file("work/mcp.json", text);
+        let ended = output(&mut scene.srt(["mcp", verb, "mcp.json"]));
+        (ended, fs::read_to_string(scene.workspace().join("mcp.json")).unwrap())
+    };
+    for command in ["srt", "/usr/local/bin/srt", "./srt", "srt.exe", "C:\\\\tools\\\\SRT.EXE", "srt.cmd"] {
+        let text = server(command);
+        let (ended, after) = wrap(&text, "wrap");
+        assert_eq!((ended.code, after.as_str()), (0, text.as_str()), "{ended:?}");
+        assert!(ended.stderr.contains("it starts under srt already"), "{ended:?}");
+        // It was not wrapped by us.
+        let (ended, after) = wrap(&text, "unwrap");
+        assert_eq!((ended.code, after.as_str()), (1, text.as_str()), "{ended:?}");
+    }
+    for command in ["srtx", "/opt/srt/server", "my-srt"] {
+        let (ended, after) = wrap(&server(command), "wrap");
+        assert!(ended.code == 0 && after.contains("\"srt\""), "{ended:?}");
+    }
+    for (entry, code) in [
+        ("{\"url\":\"https://mcp.example.com\"}", 0),
+        ("{\"type\":\"stdio\"}", 1),
+        ("{\"command\":[\"npx\"]}", 1),
+        ("{\"command\":\"npx\",\"args\":\"s\"}", 1),
+        ("\"npx\"", 1),
+    ] {
+        let text = format!("{{\"servers\":{{\"a\":{entry},\"b\":{{\"command\":\"npx\"}}}}}}\n");
+        let (ended, after) = wrap(&text, "wrap");
+        assert!(ended.code == code && after.contains(entry) && after.contains("\"srt\""), "{entry}: {ended:?}");
+    }
+    for text in [
+        "{\"servers\":{},\"servers\":{\"a\":{\"command\":\"npx\"}}}",
+        "{\"mcp\":{},\"mcp\":{\"servers\":{\"a\":{\"command\":\"npx\"}}}}",
+        "{\"mcp\":{\"servers\":{\"a\":{\"command\":\"npx\"}},\"servers\":{}}}",
+        "{\"mcpServers\":{\"a\":{\"command\":\"npx\"},\"a\":{\"command\":\"other\"}}}",
+        "{\"mcpServers\":{\"a\":{\"command\":\"npx\",\"command\":\"other\"}}}",
+        "{\"mcpServers\":{\"a\":{\"command\":\"npx\",\"args\":[],\"\\u0061rgs\":[\"x\"]}}}",
+    ] {
+        let (ended, after) = wrap(text, "wrap");
+        assert_eq!((ended.code, after.as_str()), (2, text), "{ended:?}");
+        assert!(ended.stderr.contains("this key stands here twice"), "{ended:?}");
     }
 }
 
@@ -194,18 +239,26 @@ fn the_files_for_pipelines_work() {
     assert_eq!(steps, 3);
     let gitlab: serde_yaml::Value = serde_yaml::from_str(&read(".gitlab/srt.yml")).unwrap();
     let files = gitlab[".srt"]["variables"]["SRT_FILES"].as_str().unwrap();
-    for part in ["before_script", "script"] {
-        for line in gitlab[".srt"][part].as_sequence().unwrap() {
-            run(line.as_str().unwrap(), &[("SRT_FILES", files), ("SRT_SOURCE", ".")]).ok();
-        }
+    let lines = |part: &str| -> Vec<String> {
+        let lines = gitlab[".srt"][part].as_sequence().unwrap().iter();
+        lines.map(|line| line.as_str().unwrap().to_owned()).collect()
+    };
+    for line in [lines("before_script"), lines("script")].concat() {
+        run(&line, &[("SRT_FILES", files)]).ok();
     }
+    // Where it is not there, it comes from the project's own repository, which the pipeline's is not.
+    let absent =
+        "PATH=\"$HOME/fake\"; cargo() { echo \"cargo $*\"; }\n".to_owned() + &lines("before_script").join("\n");
+    let installed = run(&absent, &[("SRT_SOURCE", "https://git.example.com/srt.git")]);
+    let expected = "cargo install --locked --git https://git.example.com/srt.git sandbox-runtime";
+    assert_eq!(installed.ok().trim_end(), expected);
+    assert_ne!(run(&absent, &[]).code, 0);
     assert!(fs::read_to_string(scene.workspace().join("srt.xml")).unwrap().contains("tests=\"1\" failures=\"0\""));
     let hooks: serde_yaml::Value = serde_yaml::from_str(&read(".pre-commit-hooks.yaml")).unwrap();
     for hook in hooks.as_sequence().unwrap() {
         let files = if hook["pass_filenames"].as_bool() == Some(false) { "" } else { " policies/a.policy" };
         run(&format!("{}{files}", hook["entry"].as_str().unwrap()), &[]).ok();
     }
-    assert!(Path::new(&root().join(".pre-commit-hooks.yaml")).exists());
 }
 
 /// `~/.srt-settings.json` holds where there is no default policy, and a file that cannot be used runs nothing.
@@ -254,6 +307,12 @@ fn settings_that_cannot_be_used_run_nothing() {
     assert!(run("open.json").fails(125).contains("someone else may write them"));
     assert!(run("missing.json").fails(125).contains("cannot read the settings `../missing.json`"));
     assert_eq!(run("fine.json").ok(), "ran");
+    // A line for a shell, where a command is expected.
+    for (line, hint) in [("echo ran && true", true), ("echo>ran", true), ("nothing-of-that-name", false)] {
+        let ended = output(&mut scene.srt(["--settings", "../fine.json", line]));
+        assert_eq!(ended.code, 127, "{ended:?}");
+        assert_eq!(ended.stderr.contains("if it is a line for a shell, write `-c` before it"), hint, "{ended:?}");
+    }
     output(&mut scene.srt(["--settings", "../fine.json", "--policy", "../fine.json", "true"])).fails(2);
 }
 

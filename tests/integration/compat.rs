@@ -3,7 +3,7 @@
 mod keys;
 mod precedence;
 
-use sandbox_runtime::compat::{Places, Translation, settings};
+use sandbox_runtime::compat::{Places, Text as Part, Translation, settings};
 use sandbox_runtime::diagnostic::any_error;
 use sandbox_runtime::ir::Policy;
 use sandbox_runtime::resolve::{Files, Options, Text, resolve};
@@ -22,14 +22,19 @@ impl Files for NoFiles {
 
 /// The policy that texts given together are, on one system.
 #[track_caller]
-fn policy(texts: Vec<(String, String)>, system: System) -> Policy {
+fn policy(texts: Vec<Part>, system: System) -> Policy {
     let mut sources = Sources::default();
-    let given: Vec<_> = texts.into_iter().map(|(name, text)| sources.add(name, text)).collect();
+    let given: Vec<_> = texts.into_iter().map(|text| text.add_to(&mut sources)).collect();
     let options = Options { system, defines: BTreeMap::new() };
     let (policy, said) = resolve(&given, &mut sources, &NoFiles, &options);
     let shown: Vec<_> = said.iter().map(|said| format!("{}: {}", said.code.name, said.message)).collect();
     assert!(!any_error(&said), "{shown:#?}");
     policy.unwrap()
+}
+
+/// One text alone.
+fn alone(text: impl Into<String>) -> Vec<Part> {
+    vec![Part { name: "p".to_owned(), text: text.into(), first_line: 1 }]
 }
 
 const PLACES: Places<'static> = Places { workspace: Some("/srv/work"), home: Some("/home/me") };

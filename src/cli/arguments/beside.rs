@@ -96,7 +96,10 @@ Examples:
   srt mcp unwrap .mcp.json
 
 Everything else in the file stays byte for byte. Without --policy a server runs
-under your default policy.")]
+under your default policy.
+
+Exit status: 0; 1 if a server that starts a program could not be changed; 2 for a
+file that cannot be read, or in which a key stands twice.")]
 pub struct Mcp {
     #[command(subcommand)]
     pub verb: McpVerb,

@@ -5,7 +5,8 @@
 //! small or capital, ours do not: they are spelled out, and never so that more passes than there.
 
 use super::{Entry, Reader};
-use crate::compat::{Gravity, is_variable, quoted};
+use crate::compat::{Gravity, quoted};
+use crate::vocabulary::is_variable;
 use std::fmt::Write as _;
 use toml::Spanned;
 use toml::de::DeValue;

@@ -3,7 +3,7 @@
 use super::Lists;
 use super::refuse_at;
 use crate::compat::document::{At, Reader, Text};
-use crate::compat::is_variable;
+use crate::vocabulary::is_variable;
 
 const KEYS: &[&str] = &["files", "envVars", "allowPlaintextInject", "awsPairs", "sigv4"];
 /// What an entry may have beside its name and mode; without meaning where the mode is `deny`.

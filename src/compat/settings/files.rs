@@ -8,32 +8,44 @@ use jsonc_parser::common::Ranged;
 
 const KEYS: &[&str] = &["disabled", "denyRead", "allowRead", "allowWrite", "denyWrite", "allowGitConfig"];
 
-/// Files that no setting opens for writing, wherever they lie below a place that may be written.
-const FILES: &str = "/**/{.gitconfig,.gitmodules,.bashrc,.bash_profile,.zshrc,.zprofile,.profile,.ripgreprc,.mcp.json}";
-/// The directories.
-const DIRECTORIES: &str = "/**/{.vscode,.idea}";
-const AGENTS: &str = "/**/.claude/{commands,agents}";
-const HOOKS: &str = "/**/.git/hooks";
-const GIT: &str = "/**/.git/{hooks,config}";
-
-/// The same names, for whoever asks to write them.
-const CLOSED: &[&str] = &[
-    ".gitconfig",
-    ".gitmodules",
-    ".bashrc",
-    ".bash_profile",
-    ".zshrc",
-    ".zprofile",
-    ".profile",
-    ".ripgreprc",
-    ".mcp.json",
-    ".vscode",
-    ".idea",
-    ".claude/commands",
-    ".claude/agents",
-    ".git/hooks",
-    ".git/config",
+/// What no setting opens for writing, wherever it lies below a place that may be written: names, and what they stand in.
+const CLOSED: [(&str, &[&str]); 4] = [
+    (
+        "",
+        &[
+            ".gitconfig",
+            ".gitmodules",
+            ".bashrc",
+            ".bash_profile",
+            ".zshrc",
+            ".zprofile",
+            ".profile",
+            ".ripgreprc",
+            ".mcp.json",
+        ],
+    ),
+    ("", &[".vscode", ".idea"]),
+    (".claude/", &["commands", "agents"]),
+    (".git/", &["hooks", CONFIG]),
 ];
+/// The one of them that `allowGitConfig` opens.
+const CONFIG: &str = "config";
+
+/// The same below a place.
+fn closed_below(place: &Spelled, git_config: bool) -> String {
+    let targets = CLOSED.iter().map(|(inside, names)| {
+        let names: Vec<_> = names.iter().copied().filter(|name| !(git_config && *name == CONFIG)).collect();
+        let names = if let [name] = names[..] { name.to_owned() } else { format!("{{{}}}", names.join(",")) };
+        place.with(&format!("/**/{inside}{names}"))
+    });
+    targets.collect::<Vec<_>>().join(", ")
+}
+
+/// The one of them that a path asks for.
+fn closed_in(path: &Spelled) -> Option<String> {
+    let mut names = CLOSED.iter().flat_map(|(inside, names)| names.iter().map(move |name| format!("{inside}{name}")));
+    names.find(|name| path.passes(name))
+}
 
 /// The lists of paths, each entry with its place.
 #[derive(Debug, Default)]
@@ -152,7 +164,7 @@ impl Lists {
         places: Places<'_>,
         covered: bool,
     ) {
-        if let Some(closed) = path.passes(CLOSED) {
+        if let Some(closed) = closed_in(path) {
             let message = format!(
                 "`{closed}` stays closed whatever these settings say; `srt import` makes a policy, in which a line can open it"
             );
@@ -176,9 +188,8 @@ impl Lists {
             lines.push(
                 "# lint: allow(moved-directory) a name that is closed is closed wherever it is moved to".to_owned(),
             );
-            let git = if self.git_config { HOOKS } else { GIT };
             // From where the pattern begins: its own segments may be such names.
-            let names = [FILES, DIRECTORIES, AGENTS, git].map(|names| start.with(names)).join(", ");
+            let names = closed_below(&start, self.git_config);
             lines.push(format!("forbid write [{names}]"));
         }
         reader.state(&entry.place, lines);

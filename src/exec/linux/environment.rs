@@ -2,7 +2,7 @@
 
 use super::network::PROXY;
 use crate::ir::{Access, BoundPolicy, Subject, decide};
-use crate::proxy::upstream::{BadVariable, Upstream};
+use crate::proxy::upstream::{BadVariable, Upstream, VARIABLES};
 use crate::sets::path::AbsPath;
 use crate::sets::peer::Endpoint;
 use crate::sets::port::PortSet;
@@ -12,8 +12,6 @@ use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
-/// Both spellings are read by somebody.
-const ADDRESSES: [&str; 6] = ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
 /// Curl asks an HTTP proxy for `ftp:` URLs, which no server answers; by SOCKS it goes there itself. The other variables
 /// name HTTP, on the same port: httpx ends with an error where one of them names SOCKS, if it has no package for that.
 const FTP: [&str; 2] = ["FTP_PROXY", "ftp_proxy"];
@@ -62,7 +60,7 @@ pub fn with_proxy(
     let address = format!("http://{PROXY}");
     let (socks, plain) = (format!("socks5h://{PROXY}"), PROXY.to_string());
     let exceptions = if loopback { "" } else { "localhost,127.0.0.1,::1" };
-    let variables = ADDRESSES
+    let variables = VARIABLES
         .iter()
         .map(|name| (*name, address.as_str()))
         .chain(FTP.iter().map(|name| (*name, socks.as_str())))

@@ -6,6 +6,7 @@ use crate::syntax::codes;
 use crate::syntax::fault::Fault;
 use crate::syntax::grammar::{Breach, Pair, Rule, read};
 use crate::vocabulary::Reach;
+use crate::vocabulary::is_variable;
 
 /// How many `**` one path may hold, and how many `*` one segment: past these, which of two rules is more specific
 /// could take too long to decide.
@@ -90,8 +91,7 @@ fn common(text: &str) -> Option<(Start, Vec<Segment>)> {
         "~" => Start::Home,
         _ => {
             let name = first.strip_prefix('$')?;
-            let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-            if !plain || name.bytes().next().is_none_or(|byte| byte.is_ascii_digit()) {
+            if !is_variable(name) {
                 return None;
             }
             Start::Variable(Variable { name: name.to_owned(), optional: false, fallback: None })

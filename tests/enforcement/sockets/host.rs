@@ -107,6 +107,34 @@ for name in ('denied', 'other'):
     });
 }
 
+/// The settings of the npm package open the sockets that they name, here too, and no other.
+#[test]
+fn settings_open_a_socket_by_its_name() {
+    let script = with(
+        "
+for name in ('allowed', 'other'):
+    client = socket.socket(socket.AF_UNIX)
+    try:
+        client.connect(sys.argv[1] + '/' + name)
+        client.shutdown(socket.SHUT_WR)
+        print(read(client) == hashlib.sha256(b'').hexdigest().encode())
+    except OSError as error:
+        print(error.errno)
+",
+    );
+    each(|engine, user| {
+        let scene = Scene::new().folder("run").file("work/t.py", &script).by(user);
+        let run = scene.home().join("run");
+        let settings = format!("{{\"network\":{{\"allowUnixSockets\":[\"{}/allowed\"]}}}}\n", run.display());
+        let scene = scene.file("s.json", &settings);
+        let _services: Vec<_> = ["allowed", "other"].map(|name| service(&run.join(name), &with(DIGEST))).into();
+        let run = run.display().to_string();
+        let arguments = ["run", "--settings", "../s.json", "--engine", engine, "--", "python3", "t.py", &run];
+        let output = crate::support::output(&mut scene.srt(arguments));
+        assert_eq!(output.ok(), "True\n13", "{engine} {user:?}: {output:?}");
+    });
+}
+
 /// A socket is shown where nothing else is: in a closed root, through what hides its directory, below the private `/tmp`.
 #[test]
 fn a_socket_is_shown_wherever_it_is() {

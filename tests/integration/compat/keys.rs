@@ -1,9 +1,10 @@
 //! Every key of the settings' schema is honoured, or refused with what to write instead; none is passed over.
 
-use super::{PLACES, policy, shown, translated};
-use sandbox_runtime::compat::{Gravity, Places, claude, codex, settings};
+use super::{PLACES, alone, policy, shown, translated};
+use sandbox_runtime::compat::{Gravity, Places, Text as Part, claude, codex, settings};
 use sandbox_runtime::ir::{Access, decide, special};
 use sandbox_runtime::sets::{host::Name, path::AbsPath, peer::Protocol};
+use sandbox_runtime::source::{Sources, Span};
 use sandbox_runtime::vocabulary::System;
 use std::path::Path;
 
@@ -141,16 +142,30 @@ fn what_is_off_says_nothing() {
 
 #[test]
 fn a_statement_stands_on_the_line_of_its_key() {
-    let json = "{\n  \"filesystem\": {\n    \"denyWrite\": [\n\n      \"/srv/x\",\n      \"/srv/y\"\n    ]\n  }\n}\n";
-    for (name, text) in translated(json).texts("s.json").into_iter().skip(1) {
-        let line = text.lines().position(|line| line.starts_with("forbid")).unwrap() + 1;
-        let expected = if text.contains("/srv/x") {
-            (5, "s.json#filesystem.denyWrite[0]")
-        } else {
-            (6, "s.json#filesystem.denyWrite[1]")
+    let places = |json: &str| -> Vec<String> {
+        let mut sources = Sources::default();
+        let place = |part: Part| {
+            let start = part.text.find("forbid").unwrap();
+            let id = part.add_to(&mut sources);
+            let span = Span::new(id, start..start + 1);
+            assert_eq!(sources.extent(span).line, sources.location(span).line);
+            sources.location(span).to_string()
         };
-        assert_eq!((line, name.as_str()), expected);
-    }
+        translated(json).texts("s.json").into_iter().skip(1).map(place).collect()
+    };
+    let json = "{\n  \"filesystem\": {\n    \"denyWrite\": [\n\n      \"/srv/x\",\n      \"/srv/y\"\n    ]\n  }\n}\n";
+    assert_eq!(places(json), ["s.json#filesystem.denyWrite[0]:5", "s.json#filesystem.denyWrite[1]:6"]);
+    let json = "{\"filesystem\":{\"denyWrite\":[\"/srv/x\"]}}";
+    assert_eq!(places(json), ["s.json#filesystem.denyWrite[0]:1"]);
+}
+
+/// However many lines stand before a key, its statement is as long.
+#[test]
+fn a_long_file_is_not_much_text() {
+    let entries: Vec<_> = (0..10_000).map(|number| format!("\n\"h{number}.example.com:443\"")).collect();
+    let json = format!("{{\"network\":{{\"allowedDomains\":[{}]}}}}", entries.join(","));
+    let all: usize = translated(&json).texts("s.json").iter().map(|part| part.text.len()).sum();
+    assert!(all < 10_000 * 100, "{all}");
 }
 
 #[test]
@@ -221,14 +236,14 @@ fn claude_code_and_codex_are_read() {
     ] {
         let usable = translation.policy("x.json");
         for system in System::ALL {
-            policy(vec![("x".to_owned(), usable.clone())], *system);
+            policy(alone(usable.clone()), *system);
         }
     }
 }
 
 fn decided(translation: &sandbox_runtime::compat::Translation, access: &Access) -> bool {
     assert!(!translation.refused(), "{:#?}", translation.said);
-    decide(&policy(vec![("x".to_owned(), translation.policy("x"))], System::Linux), access).allowed
+    decide(&policy(alone(translation.policy("x")), System::Linux), access).allowed
 }
 
 /// What Claude Code denies, or asks about, is closed whatever else its file opens; what cannot be closed is said.
@@ -345,7 +360,7 @@ fn codex_lets_in_what_each_of_its_steps_leaves() {
                     list(only)
                 );
                 let translation = codex::translate(&text);
-                let policy = policy(vec![("x".to_owned(), translation.policy("x"))], System::Linux);
+                let policy = policy(alone(translation.policy("x")), System::Linux);
                 let exact = translation.said.is_empty();
                 for name in names {
                     let expected = codex_keeps(inherit, exclude, only, name);

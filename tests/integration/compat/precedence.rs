@@ -3,7 +3,7 @@
 //! The model knows nothing of the language: it holds a path or a host to each entry by itself, and compares entries by what
 //! they hold of a small world.
 
-use super::{policy, translated};
+use super::{alone, policy, translated};
 use proptest::prelude::*;
 use sandbox_runtime::ir::{Access, decide, special};
 use sandbox_runtime::sets::{host::Name, path::AbsPath, peer::Protocol};
@@ -196,7 +196,7 @@ fn what_is_exported_opens_nothing_in_silence() {
         deny write /srv/a/another\nallow read exact /srv/other\nforbid read /srv/a/other\nallow read /srv/a/other/a\n\
         allow connect [x.test:443, *.y.test, 192.0.2.7:5432]\nforbid connect a.y.test\ndeny connect 10.0.0.0/8\n\
         deny env SECRET\nlimit processes 9\nset CI=1\n";
-    let original = policy(vec![("p".to_owned(), text.to_owned())], System::Linux);
+    let original = policy(alone(text.to_owned()), System::Linux);
     let (settings, lost) = sandbox_runtime::compat::export::settings(&original);
     let messages: Vec<_> = lost.iter().filter(|lost| lost.opens).map(|lost| lost.message.as_str()).collect();
     assert!(messages.contains(&"there are no limits"), "{messages:?}");
