@@ -135,6 +135,7 @@ impl<'de> Visitor<'de> for Here {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use super::*;
 
     /// However a list is written, each place is that of the reader; as usual or not.

@@ -22,11 +22,11 @@ pub fn read<'t>(reader: &mut Reader<'t>, at: &At<'_, 't>, lists: &mut Lists) {
             "envVars" => {
                 for entry in reader.elements(&at) {
                     let Some(variable) = denied(reader, &entry, "name", VARIABLE) else { continue };
-                    if !is_variable(&variable.text) {
+                    if is_variable(&variable.text) {
+                        reader.state(&variable.place, vec![format!("forbid env {}", variable.text)]);
+                    } else {
                         let message = format!("`{}` is not the name of a variable", variable.text);
                         refuse_at(reader, &variable.place, message);
-                    } else {
-                        reader.state(&variable.place, vec![format!("forbid env {}", variable.text)]);
                     }
                 }
             }
