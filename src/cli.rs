@@ -23,9 +23,9 @@ mod init;
 mod levels;
 mod live;
 mod load;
+mod lsp;
 mod man;
 mod mcp;
-mod nominal;
 mod output;
 mod print_policy;
 mod revision;
@@ -71,6 +71,7 @@ pub fn main() -> ExitCode {
         Some(Verb::Import(import)) => import::import(&import),
         Some(Verb::Export(export)) => export::export(&export),
         Some(Verb::Mcp(mcp)) => mcp::mcp(&mcp),
+        Some(Verb::Lsp(lsp)) => lsp::lsp(&lsp),
         Some(Verb::Man(man)) => man::man(&man),
         Some(Verb::Doctor(doctor)) => doctor::doctor(&doctor),
         Some(Verb::Connect(connect)) => connect::connect(&connect),

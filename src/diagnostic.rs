@@ -99,6 +99,20 @@ impl Diagnostic {
         self
     }
 
+    /// The message, with what to do and the access that shows it: for whatever has one text for all.
+    pub fn whole_text(&self) -> String {
+        let mut text = self.message.clone();
+        if let Some(help) = &self.help {
+            text.push_str("\nhelp: ");
+            text.push_str(help);
+        }
+        if let Some(witness) = &self.witness {
+            text.push_str("\nfor example: ");
+            text.push_str(witness);
+        }
+        text
+    }
+
     /// Where the finding is, if it has a place.
     pub fn span(&self) -> Option<Span> {
         self.labels.first().map(|label| label.span)

@@ -6,6 +6,7 @@
 pub mod analysis;
 pub mod backend;
 pub mod bind;
+pub mod check;
 pub mod compat;
 pub mod compile;
 pub mod diagnostic;
@@ -14,6 +15,7 @@ pub mod exec;
 pub mod host;
 pub mod ir;
 pub mod lint;
+pub mod lsp;
 pub mod proxy;
 pub mod report;
 pub mod resolve;

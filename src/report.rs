@@ -23,20 +23,6 @@ pub struct Checked {
     pub said: Result<(Vec<Diagnostic>, Sources), String>,
 }
 
-/// The message, with what to do and the access that shows it: all that a form has one text for.
-fn whole_text(diagnostic: &Diagnostic) -> String {
-    let mut text = diagnostic.message.clone();
-    if let Some(help) = &diagnostic.help {
-        text.push_str("\nhelp: ");
-        text.push_str(help);
-    }
-    if let Some(witness) = &diagnostic.witness {
-        text.push_str("\nfor example: ");
-        text.push_str(witness);
-    }
-    text
-}
-
 /// The file a span lies in, as a path from `root`, the directory that names are relative to; `None` where the text is no file
 /// (a module of the program, a flag).
 fn file_of(sources: &Sources, span: Span, root: &str) -> Option<String> {

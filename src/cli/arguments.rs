@@ -5,7 +5,7 @@
 
 mod beside;
 
-pub use beside::{Export, Import, Init, Kind, Man, Mcp, McpVerb, Test, TestFormat};
+pub use beside::{Export, Import, Init, Kind, Lsp, Man, Mcp, McpVerb, Test, TestFormat};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -97,6 +97,8 @@ pub enum Verb {
     Export(Export),
     /// Let the servers of an MCP client start under srt
     Mcp(Mcp),
+    /// Answer an editor: findings as you type, and formatting
+    Lsp(Lsp),
     /// Write manual pages
     #[command(hide = true)]
     Man(Man),

@@ -1,17 +1,14 @@
 //! `srt check`: everything that can be said about policy files without running anything.
 
 use super::arguments::{Check, CheckFormat};
-use super::nominal::Nominal;
-use super::{flags, load, output, status};
-use sandbox_runtime::backend::bubblewrap::{NOT_GRANTED, Needs};
-use sandbox_runtime::bind::observe;
-use sandbox_runtime::compile::{compile, elsewhere, placements};
-use sandbox_runtime::diagnostic::{Diagnostic, Level, any_error};
-use sandbox_runtime::ir::Policy;
+use super::{files, flags, load, output, status};
+use sandbox_runtime::check::Given;
+use sandbox_runtime::diagnostic::{Diagnostic, Level};
+use sandbox_runtime::host::Host;
 use sandbox_runtime::lint::UNDECIDED;
 use sandbox_runtime::report::{Checked, github, junit, sarif};
-use sandbox_runtime::source::{SourceId, Sources, Span};
-use sandbox_runtime::vocabulary::System;
+use sandbox_runtime::resolve::Options;
+use sandbox_runtime::source::Sources;
 use std::path::{Path, PathBuf};
 
 pub fn check(check: &Check) -> u8 {
@@ -36,7 +33,7 @@ pub fn check(check: &Check) -> u8 {
             workspace: check.workspace.as_deref(),
             defines: &check.defines,
         };
-        let said = said(&looked, &|sources| load::add(path, sources)).map(|(diagnostics, sources)| {
+        let said = load::text(path).and_then(|given| said(&looked, vec![given])).map(|(diagnostics, sources)| {
             let mut diagnostics = check.levels.apply(diagnostics);
             if check.files.len() > 1 {
                 // A definition given for several files need not be used by each.
@@ -136,83 +133,21 @@ pub struct Looked<'a> {
     pub defines: &'a [(String, String)],
 }
 
-/// Adds the text that is looked at.
-pub type Add<'a> = &'a dyn Fn(&mut Sources) -> Result<SourceId, String>;
-
-/// Everything said about one text: about its names for each system, about its meaning for this one.
+/// Everything said about the texts, and about those that the command line wants them to be within.
 ///
 /// # Errors
 /// A sentence for the command line.
-pub fn said(looked: &Looked<'_>, add: Add<'_>) -> Result<(Vec<Diagnostic>, Sources), String> {
-    let here = load::this_system();
-    let mut others = Vec::new();
-    for system in System::ALL.iter().filter(|system| **system != here) {
-        let loaded = resolved(looked, add, *system)?;
-        // Said once: what is wrong everywhere comes with the same words for each system.
-        if any_error(&loaded.diagnostics) {
-            return Ok((loaded.diagnostics, loaded.sources));
-        }
-        // Its lists are the same for each system, and are read once as long as one is there.
-        others.extend(loaded.policy.map(|policy| (*system, elsewhere(&policy), loaded.sources, policy)));
-    }
-    let loaded = resolved(looked, add, here)?;
-    let mut accepted = Vec::new();
-    let mut placed = Vec::new();
-    let bound = if looked.host {
-        let directory = std::env::current_dir().map_err(|error| format!("cannot tell where this is: {error}"))?;
-        let machine = load::machine(looked.workspace, looked.defines, &directory)?;
-        let mut bound = load::bind_to(loaded, &machine);
-        if let Some(policy) = &mut bound.policy {
-            observe(policy, &machine);
-        }
-        bound
-    } else {
-        let Some(policy) = &loaded.policy else { return Ok((loaded.diagnostics, loaded.sources)) };
-        (placed, accepted) = placements(policy);
-        let machine = Nominal::of(policy);
-        load::bind_to(loaded, &machine)
-    };
-    let mut said = bound.diagnostics;
-    let mut sources = bound.sources;
-    if let Some(policy) = bound.policy.filter(|_| !any_error(&said)) {
-        let compiled = compile(&policy, &Needs::default());
-        said.extend(compiled.diagnostics);
-        said.extend(placed);
-        for (system, (more, used), from, _) in others {
-            accepted.extend(used.into_iter().map(|span| moved(span, &from, &mut sources)));
-            for mut one in more {
-                for label in &mut one.labels {
-                    label.span = moved(label.span, &from, &mut sources);
-                }
-                // What is so everywhere has been said.
-                if !said.iter().any(|known| known.code == one.code && known.span() == one.span()) {
-                    one.message = format!("on {system}: {}", one.message);
-                    said.push(one);
-                }
-            }
-        }
-        if !looked.host {
-            said.extend(
-                compiled.unused.into_iter().filter(|unused| unused.span().is_none_or(|at| !accepted.contains(&at))),
-            );
-            // What is there and what is not is known on a machine alone.
-            said.retain(|said| said.code != &NOT_GRANTED);
-        }
-    }
-    Ok((said, sources))
-}
-
-/// The same place among other texts.
-fn moved(span: Span, from: &Sources, to: &mut Sources) -> Span {
-    let source = from.get(span.source);
-    let known = to.named(source.name());
-    Span { source: known.unwrap_or_else(|| to.adopt(source)), ..span }
-}
-
-fn resolved(looked: &Looked<'_>, add: Add<'_>, system: System) -> Result<load::Loaded<Policy>, String> {
-    let mut sources = Sources::default();
-    let mut given = vec![add(&mut sources)?];
+pub fn said(looked: &Looked<'_>, mut given: Vec<Given>) -> Result<(Vec<Diagnostic>, Sources), String> {
     let ceilings = flags::ceilings(looked.within, looked.host)?;
-    given.extend(ceilings.into_iter().map(|ceiling| sources.add(ceiling.name, ceiling.text)));
-    Ok(load::resolved(&given, sources, looked.defines, system))
+    given.extend(ceilings.into_iter().map(|ceiling| Given { name: ceiling.name, text: ceiling.text }));
+    let machine = if looked.host {
+        let directory = std::env::current_dir().map_err(|error| format!("cannot tell where this is: {error}"))?;
+        Some(load::machine(looked.workspace, looked.defines, &directory)?)
+    } else {
+        None
+    };
+    let options = Options { system: load::this_system(), defines: looked.defines.iter().cloned().collect() };
+    let machine = machine.as_ref().map(|machine| machine as &dyn Host);
+    let checked = sandbox_runtime::check::check(&given, &files::Disk, &options, machine);
+    Ok((checked.diagnostics, checked.sources))
 }

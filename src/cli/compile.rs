@@ -1,10 +1,10 @@
 //! `srt compile`: what enforces a policy on each system, written down, on any system; each text proved before it is written.
 
 use super::arguments::{Compile, TargetName};
-use super::nominal::Nominal;
 use super::{files, load, output, status};
 use sandbox_runtime::backend::Target;
 use sandbox_runtime::backend::bubblewrap::Needs;
+use sandbox_runtime::check::Nominal;
 use sandbox_runtime::compile::archive::{self, Part};
 use sandbox_runtime::compile::artefact::{self, Built, Emit};
 use sandbox_runtime::compile::compile as compile_bound;

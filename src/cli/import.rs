@@ -2,6 +2,7 @@
 
 use super::arguments::{Import, Kind};
 use super::{check, files, output, settings, status};
+use sandbox_runtime::check::Given;
 use sandbox_runtime::compat::{Places, Translation, claude, codex, settings as theirs};
 use sandbox_runtime::diagnostic::{Diagnostic, Level};
 use sandbox_runtime::lint::UNUSED_SUPPRESSION;
@@ -52,7 +53,8 @@ fn translate(kind: Kind, text: &str) -> Translation {
 /// The text in the one layout, without the comments that would accept nothing.
 fn laid_out(text: &str) -> Result<String, u8> {
     let text = formatted(text)?;
-    let said = check::said(&check::Looked::default(), &|sources: &mut Sources| Ok(sources.add(NAME, text.as_str())));
+    let given = Given { name: NAME.to_owned(), text: text.clone() };
+    let said = check::said(&check::Looked::default(), vec![given]);
     let Ok((said, sources)) = said else { return Ok(text) };
     let unused = said.iter().filter(|said| said.code == &UNUSED_SUPPRESSION).filter_map(Diagnostic::span);
     let unused: Vec<_> = unused.map(|span| sources.location(span)).filter(|at| at.name == NAME).collect();

@@ -4,6 +4,7 @@ use super::arguments::PolicyChoice;
 use super::flags::FlagText;
 use super::{files, flags, settings};
 use sandbox_runtime::bind::bind;
+use sandbox_runtime::check::Given;
 use sandbox_runtime::compile::archive;
 use sandbox_runtime::diagnostic::{Diagnostic, any_error};
 use sandbox_runtime::host::Host;
@@ -172,11 +173,11 @@ fn module(path: &Path) -> Option<&str> {
     name.strip_prefix("std/").and_then(sandbox_runtime::resolve::std_text).and(Some(name))
 }
 
-/// Adds one file's text.
+/// One file's text.
 ///
 /// # Errors
 /// A sentence for the command line.
-pub fn add(path: &Path, sources: &mut Sources) -> Result<SourceId, String> {
+pub fn text(path: &Path) -> Result<Given, String> {
     if let Some(module) = module(path) {
         return Err(format!(
             "`{module}` is a module inside srt, not a file: `srt explain {module}` shows it, `use {module}` uses it"
@@ -193,7 +194,16 @@ pub fn add(path: &Path, sources: &mut Sources) -> Result<SourceId, String> {
             path.display()
         ));
     }
-    Ok(sources.add(path.display().to_string(), text.text))
+    Ok(Given { name: path.display().to_string(), text: text.text })
+}
+
+/// Adds one file's text.
+///
+/// # Errors
+/// A sentence for the command line.
+pub fn add(path: &Path, sources: &mut Sources) -> Result<SourceId, String> {
+    let given = text(path)?;
+    Ok(sources.add(given.name, given.text))
 }
 
 /// The policy that the flags choose, not bound.

@@ -3,8 +3,8 @@
 mod live;
 
 use super::arguments::{Test, TestFormat};
-use super::nominal::Nominal;
 use super::{access, files, load, output, rule, status};
+use sandbox_runtime::check::Nominal;
 use sandbox_runtime::diagnostic::{Level, any_error, nearest};
 use sandbox_runtime::host::{Host as _, nominal};
 use sandbox_runtime::ir::{Access, BoundPolicy, RuleId, decide};

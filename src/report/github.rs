@@ -2,7 +2,7 @@
 //!
 //! Escaping as GitHub's own toolkit does it: `%`, CR and LF in a message; `:` and `,` in a property too.
 
-use super::{Checked, file_of, relative, whole_text};
+use super::{Checked, file_of, relative};
 use crate::diagnostic::{Diagnostic, Level};
 use crate::source::Sources;
 use std::fmt::Write as _;
@@ -48,7 +48,7 @@ fn command(text: &mut String, said: &Diagnostic, sources: &Sources, name: &str, 
         _ => properties.push(format!("file={}", property(name))),
     }
     properties.push(format!("title={}", property(said.code.name)));
-    let _ = writeln!(text, "::{word} {}::{}", properties.join(","), data(&whole_text(said)));
+    let _ = writeln!(text, "::{word} {}::{}", properties.join(","), data(&said.whole_text()));
 }
 
 fn data(text: &str) -> String {

@@ -1,6 +1,6 @@
 //! JUnit's XML, as GitLab, Jenkins and GitHub's actions read it: suites of cases, each passed, failed, or in error.
 
-use super::{Checked, relative, whole_text};
+use super::{Checked, relative};
 use crate::diagnostic::{Diagnostic, Level};
 use crate::source::Sources;
 use std::fmt::Write as _;
@@ -78,7 +78,7 @@ fn outcome(said: &[Diagnostic], sources: &Sources, name: &str, root: &str) -> (O
                 format!("{}:{}:{}", relative(&at.name, root), at.line, at.column)
             },
         );
-        format!("{place}: {level}[{}]: {}\n", one.code.name, whole_text(one))
+        format!("{place}: {level}[{}]: {}\n", one.code.name, one.whole_text())
     };
     let errors: Vec<_> = said.iter().filter(|one| one.level == Level::Error).collect();
     let output = said.iter().filter(|one| one.level != Level::Error).map(line).collect();

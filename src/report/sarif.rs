@@ -3,7 +3,7 @@
 //! One run, a rule for each code that was raised, its page as the rule's help. Columns count UTF-16 code units, which
 //! readers assume where nothing is said, and which is said (§3.14.17). No fixes: our findings say what to do in words.
 
-use super::{Checked, file_of, relative, whole_text};
+use super::{Checked, file_of, relative};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::source::{Sources, Span};
 use serde_json::{Value, json};
@@ -91,7 +91,7 @@ fn result(said: &Diagnostic, sources: &Sources, file: &str, rules: &[&Code], roo
         "ruleId": said.code.name,
         "ruleIndex": rules.iter().position(|code| *code == said.code),
         "level": said.level.word(),
-        "message": { "text": whole_text(said) },
+        "message": { "text": said.whole_text() },
         "locations": [found],
     });
     let related: Vec<_> = related.collect();

@@ -220,7 +220,7 @@ pub(super) fn modules(tree: &ast::File, options: &Options) -> Vec<String> {
 }
 
 /// A path named in `file`, made relative to where that file is.
-pub(super) fn beside(file: &str, path: &str) -> String {
+pub fn beside(file: &str, path: &str) -> String {
     match file.rsplit_once('/') {
         _ if path.starts_with('/') => fold(path),
         Some((directory, _)) => fold(&format!("{directory}/{path}")),

@@ -13,6 +13,7 @@ mod console;
 mod diff;
 mod documents;
 mod faults_table;
+mod lsp;
 mod mutants;
 mod seatbelt;
 mod semantics;

@@ -163,3 +163,25 @@ pub enum Kind {
     ClaudeCode,
     Codex,
 }
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Speaks the Language Server Protocol on standard input and output. An editor starts
+it by itself: the book's chapter on editors says more. It reads the policies that are open and the files that they use, runs
+nothing, and never touches the network.
+
+It offers findings as you type, and formatting.
+
+Examples:
+  srt lsp                                        what to write in an editor's settings
+  srt lsp --define registry=registry.example.com
+
+Exit status: 0 if the editor ended it as the protocol wants; else 1.")]
+pub struct Lsp {
+    /// Give a variable of the policies its value
+    #[arg(long = "define", value_name = "NAME=VALUE", value_parser = super::define)]
+    pub defines: Vec<(String, String)>,
+    /// Accepted and without meaning: clients add it
+    #[arg(long, hide = true)]
+    pub stdio: bool,
+}

@@ -1,15 +1,16 @@
-//! The machine that `srt check` stands on when it looks at none: the library's nominal one, on which every variable of the
-//! policy has a value, since which value it has is not the policy's matter.
+//! The machine that a check stands on when it looks at none: the nominal one, on which every variable of the policy has a
+//! value, since which value it has is not the policy's matter.
 
-use sandbox_runtime::host::{Host, Listing, nominal};
-use sandbox_runtime::ir::{MountFact, Node, Policy, Subject};
-use sandbox_runtime::lint::assumed_place;
-use sandbox_runtime::sets::path::{AbsPath, Start};
-use sandbox_runtime::sets::{host, peer::Endpoint};
+use crate::host::{Host, Listing, nominal};
+use crate::ir::{MountFact, Node, Policy, Subject};
+use crate::lint::assumed_place;
+use crate::sets::path::{AbsPath, Start};
+use crate::sets::{host, peer::Endpoint};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::IpAddr;
 
+/// The nominal machine, and a value for each variable that it has none of.
 pub struct Nominal {
     machine: Listing,
     /// What whoever asks has given variables, which counts before the machine's own.
@@ -60,6 +61,7 @@ impl Nominal {
     }
 
     /// With these values of variables.
+    #[must_use]
     pub fn with(self, given: BTreeMap<String, String>) -> Self {
         Self { given, ..self }
     }
