@@ -5,10 +5,12 @@
 
 mod json;
 mod nearest;
+mod plain;
 mod render;
 
 pub use json::to_json;
 pub use nearest::nearest;
+pub use plain::plain;
 pub use render::{Style, render};
 
 use crate::source::Span;

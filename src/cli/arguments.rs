@@ -216,7 +216,8 @@ pub struct Check {
     /// Policy files, each checked by itself
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// For people, on standard error, or for programs, on standard output: SARIF, GitHub's annotations, JUnit, our own JSON
+    /// For people, on standard error; the same as sentences, a line for each finding, as screen readers read them; or for
+    /// programs, on standard output: SARIF, GitHub's annotations, JUnit, our own JSON
     #[arg(long, value_enum, default_value_t = CheckFormat::Human)]
     pub format: CheckFormat,
     /// Check against this machine: its variables, links and files
@@ -289,6 +290,7 @@ pub enum TargetName {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum CheckFormat {
     Human,
+    Plain,
     Json,
     Sarif,
     Github,

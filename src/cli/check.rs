@@ -48,8 +48,10 @@ pub fn check(check: &Check) -> u8 {
                     counts[diagnostic.level as usize] += 1;
                 }
                 outcome = outcome.max(Outcome::of(diagnostics));
-                if check.format == CheckFormat::Human {
-                    output::print_diagnostics(diagnostics, sources, Level::Note);
+                match check.format {
+                    CheckFormat::Human => output::print_diagnostics(diagnostics, sources, Level::Note),
+                    CheckFormat::Plain => output::print_plain(diagnostics, sources, &path.display().to_string()),
+                    _ => {}
                 }
             }
             Err(message) => {
@@ -65,8 +67,8 @@ pub fn check(check: &Check) -> u8 {
         CheckFormat::Sarif => output::print(&format!("{:#}\n", sarif(&all, &root))),
         CheckFormat::Junit => output::print(&junit::junit(&all, &root)),
         CheckFormat::Github => output::print(&github(&all, &root)),
-        CheckFormat::Human if read == 0 => {}
-        CheckFormat::Human => summarise(read, counts),
+        CheckFormat::Human | CheckFormat::Plain if read == 0 => {}
+        CheckFormat::Human | CheckFormat::Plain => summarise(read, counts),
     }
     outcome.status()
 }

@@ -1,6 +1,6 @@
 //! Colour, width, and printing diagnostics.
 
-use sandbox_runtime::diagnostic::{Diagnostic, Level, Style, render, to_json};
+use sandbox_runtime::diagnostic::{Diagnostic, Level, Style, plain, render, to_json};
 use sandbox_runtime::source::Sources;
 use std::io::IsTerminal;
 
@@ -39,6 +39,15 @@ pub fn print_diagnostics(diagnostics: &[Diagnostic], sources: &Sources, least: L
     let style = style();
     for diagnostic in shown {
         eprintln!("{}", render(diagnostic, sources, style));
+    }
+}
+
+/// The same in sentences, in the order of the text, for whom each is read out.
+pub fn print_plain(diagnostics: &[Diagnostic], sources: &Sources, name: &str) {
+    let mut shown: Vec<_> = diagnostics.iter().collect();
+    shown.sort_by_key(|diagnostic| diagnostic.span());
+    for diagnostic in shown {
+        eprint!("{}", plain(diagnostic, sources, name));
     }
 }
 

@@ -28,7 +28,7 @@ pub fn render(diagnostic: &Diagnostic, sources: &Sources, style: Style) -> Strin
 
 /// The text with a mark for each character that a terminal would hide, reorder or obey: what is said about a text must
 /// not be rewritten by it. Marks are as long as what they stand for, so that spans still fit.
-fn visible(text: &str) -> String {
+pub(super) fn visible(text: &str) -> String {
     let mark = |character: char| match character.len_utf8() {
         _ if !hides(character) => character,
         1 => '?',

@@ -130,7 +130,11 @@ fn check_speaks_the_forms_of_others() {
     let scene = scene();
     let check =
         |format: &'static str| ["check", "--format", format, "../wrong.policy", "../small.policy", "../none.policy"];
-    snapshot("check-formats", &scene, &[&check("sarif"), &check("github"), &check("junit")]);
+    snapshot("check-formats", &scene, &[&check("sarif"), &check("github"), &check("junit"), &check("plain")]);
+    // Nothing is drawn: a finding is one line of the letters that it is written with.
+    let plain = output(scene.srt(check("plain")).env("CLICOLOR_FORCE", "1")).stderr;
+    let drawn = |c: char| !c.is_ascii() || c.is_ascii_control() && c != '\n' || c == '^';
+    assert!(plain.contains(" in ../wrong.policy, line ") && !plain.contains(drawn), "{plain}");
 }
 
 #[test]
