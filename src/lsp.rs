@@ -6,20 +6,29 @@
 //! environment come from [`Surroundings`], and nothing touches the network.
 
 mod checking;
+mod completion;
 mod diagnostics;
 mod document;
+mod folding;
 mod formatting;
 mod frame;
+mod hover;
+mod language;
+mod names;
 mod position;
+mod tokens;
 
 use crate::resolve::{Files, Options};
-use checking::Shared;
+use checking::{Depth, Shared};
 use document::Document;
 use frame::Incoming;
 use lsp_server::{ErrorCode, Message, Notification, Request, Response};
 use lsp_types::{
-    InitializeResult, OneOf, ServerCapabilities, ServerInfo, TextDocumentSyncCapability, TextDocumentSyncKind,
-    TextDocumentSyncOptions, Uri, notification, request,
+    CompletionOptions, DocumentChanges, FoldingRangeProviderCapability, HoverProviderCapability, InitializeResult,
+    OneOf, OptionalVersionedTextDocumentIdentifier, PrepareRenameResponse, RenameOptions, SemanticTokens,
+    SemanticTokensFullOptions, SemanticTokensOptions, ServerCapabilities, ServerInfo, TextDocumentEdit,
+    TextDocumentSyncCapability, TextDocumentSyncKind, TextDocumentSyncOptions, Uri, WorkDoneProgressOptions,
+    WorkspaceEdit, notification, request,
 };
 use serde::de::DeserializeOwned;
 use std::io::{BufRead, Write};
@@ -51,7 +60,10 @@ pub fn serve(
     let output = Outgoing(Mutex::new(output));
     let shared = Shared::default();
     std::thread::scope(|scope| {
-        scope.spawn(|| shared.work(around, options, &output));
+        for depth in [Depth::Names, Depth::Whole] {
+            let (shared, output) = (&shared, &output);
+            scope.spawn(move || shared.work(depth, around, options, output));
+        }
         let mut server = Server { shared: &shared, output: &output, around, workspace: None, phase: Phase::Before };
         let orderly = server.converse(input);
         shared.end();
@@ -160,6 +172,53 @@ impl Server<'_> {
             "textDocument/formatting" => self.answer::<request::Formatting>(asked, |server, params| {
                 Ok(Some(formatting::edits(&server.document(&params.text_document.uri)?.text)))
             }),
+            "textDocument/foldingRange" => self.answer::<request::FoldingRangeRequest>(asked, |server, params| {
+                Ok(Some(folding::ranges(&server.document(&params.text_document.uri)?.text)))
+            }),
+            "textDocument/semanticTokens/full" => {
+                self.answer::<request::SemanticTokensFullRequest>(asked, |server, params| {
+                    let data = tokens::tokens(&server.document(&params.text_document.uri)?.text);
+                    Ok(Some(SemanticTokens { result_id: None, data }.into()))
+                })
+            }
+            "textDocument/hover" => self.answer::<request::HoverRequest>(asked, |server, params| {
+                let place = params.text_document_position_params;
+                Ok(hover::hover(&server.document(&place.text_document.uri)?, place.position))
+            }),
+            "textDocument/completion" => self.answer::<request::Completion>(asked, |server, params| {
+                let place = params.text_document_position;
+                let document = server.document(&place.text_document.uri)?;
+                let items = completion::items(&document, place.position, server.around, server.workspace.as_deref());
+                Ok(Some(items.into()))
+            }),
+            "textDocument/definition" => self.answer::<request::GotoDefinition>(asked, |server, params| {
+                let place = params.text_document_position_params;
+                let found = names::definition(&server.document(&place.text_document.uri)?, place.position);
+                Ok(found.map(Into::into))
+            }),
+            "textDocument/references" => self.answer::<request::References>(asked, |server, params| {
+                let place = params.text_document_position;
+                let document = server.document(&place.text_document.uri)?;
+                Ok(Some(names::references(&document, place.position, params.context.include_declaration)))
+            }),
+            "textDocument/prepareRename" => self.answer::<request::PrepareRenameRequest>(asked, |server, place| {
+                let range = names::renamed(&server.document(&place.text_document.uri)?.text, place.position)?;
+                Ok(Some(PrepareRenameResponse::Range(range)))
+            }),
+            "textDocument/rename" => self.answer::<request::Rename>(asked, |server, params| {
+                let place = params.text_document_position;
+                let document = server.document(&place.text_document.uri)?;
+                let edits = names::rename(&document.text, place.position, &params.new_name)?;
+                let edit = TextDocumentEdit {
+                    text_document: OptionalVersionedTextDocumentIdentifier {
+                        uri: document.uri,
+                        version: Some(document.version),
+                    },
+                    edits: edits.into_iter().map(OneOf::Left).collect(),
+                };
+                let document_changes = Some(DocumentChanges::Edits(vec![edit]));
+                Ok(Some(WorkspaceEdit { document_changes, ..WorkspaceEdit::default() }))
+            }),
             _ => {
                 let said = format!("srt does not know `{}`", asked.method);
                 Response::new_err(asked.id, ErrorCode::MethodNotFound as i32, said)
@@ -254,6 +313,26 @@ fn capabilities() -> ServerCapabilities {
             ..TextDocumentSyncOptions::default()
         })),
         document_formatting_provider: Some(OneOf::Left(true)),
+        hover_provider: Some(HoverProviderCapability::Simple(true)),
+        completion_provider: Some(CompletionOptions {
+            trigger_characters: Some(["$", "/", "\"", " "].map(str::to_owned).to_vec()),
+            ..CompletionOptions::default()
+        }),
+        definition_provider: Some(OneOf::Left(true)),
+        references_provider: Some(OneOf::Left(true)),
+        rename_provider: Some(OneOf::Right(RenameOptions {
+            prepare_provider: Some(true),
+            work_done_progress_options: WorkDoneProgressOptions::default(),
+        })),
+        folding_range_provider: Some(FoldingRangeProviderCapability::Simple(true)),
+        semantic_tokens_provider: Some(
+            SemanticTokensOptions {
+                legend: tokens::legend(),
+                full: Some(SemanticTokensFullOptions::Bool(true)),
+                ..SemanticTokensOptions::default()
+            }
+            .into(),
+        ),
         ..ServerCapabilities::default()
     }
 }

@@ -17,8 +17,10 @@ mod suppression;
 mod target;
 mod token;
 mod tree;
+mod words;
 
 pub use codes::CODES;
+pub use words::{Place, Role, Word, variables, words};
 
 use crate::diagnostic::Diagnostic;
 use crate::source::{SourceId, Sources, Span};

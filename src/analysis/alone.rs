@@ -21,6 +21,26 @@ pub enum Alone {
     Unknown,
 }
 
+impl Alone {
+    /// The same in words, of rules of an effect; `shown` spells an access.
+    pub fn sentence(&self, effect: Effect, shown: impl Fn(&Access) -> String) -> String {
+        let allows = effect == Effect::Allow;
+        let (as_it_says, otherwise) = if allows { ("allowed", "denied") } else { ("denied", "allowed") };
+        match self {
+            Alone::Decides(access) => format!("alone decides, for example, {}", shown(access)),
+            Alone::Covered(access) => {
+                let shown = shown(access);
+                format!("decides nothing alone: all would be {as_it_says} without it, for example {shown}")
+            }
+            Alone::Overruled(access) => {
+                format!("decides nothing: all of it is {otherwise}, for example {}", shown(access))
+            }
+            Alone::Empty => "decides nothing: its set is empty".to_owned(),
+            Alone::Unknown => "what it decides alone is not known: that takes too many steps".to_owned(),
+        }
+    }
+}
+
 /// What becomes of a policy without some of its rules, all of one effect and verb; `without` is that policy.
 pub fn alone(policy: &Policy, without: &Policy, rules: &BTreeSet<RuleId>, budget: &mut Budget) -> Alone {
     let Some(first) = rules.first().map(|id| policy.rule(*id)) else { return Alone::Empty };

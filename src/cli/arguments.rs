@@ -97,7 +97,7 @@ pub enum Verb {
     Export(Export),
     /// Let the servers of an MCP client start under srt
     Mcp(Mcp),
-    /// Answer an editor: findings as you type, and formatting
+    /// Answer an editor: findings as you type, hover, completion, and more
     Lsp(Lsp),
     /// Write manual pages
     #[command(hide = true)]

@@ -8,12 +8,7 @@ use std::fmt::Write as _;
 
 /// `deny read ~/.ssh`: the one effect, verb and target of the rule, out of a statement that may list many.
 pub fn words(rule: &Rule, sources: &Sources) -> String {
-    let target = sources.slice(rule.span).split_whitespace().collect::<Vec<_>>().join(" ");
-    let mut text = format!("{} {} {target}", rule.effect, rule.verb);
-    if rule.subject.has_exceptions() {
-        text.push_str(" except …");
-    }
-    text
+    rule.words(sources)
 }
 
 /// ` (ads.txt:8812)`: the entry of a list by which the rule matches an access.

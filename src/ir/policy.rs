@@ -9,7 +9,7 @@ use crate::sets::{
     path::PathSet,
     peer::{Endpoint, PeerSet},
 };
-use crate::source::Span;
+use crate::source::{Sources, Span};
 use crate::vocabulary::{Effect, LimitKind, System, Verb};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -176,6 +176,15 @@ pub struct Rule {
     /// The target that this rule came from, in the text; the statement around it for an expanded list.
     pub span: Span,
     pub origin: Origin,
+}
+
+impl Rule {
+    /// `deny read ~/.ssh`: the one effect, verb and target of the rule, out of a statement that may list many.
+    pub fn words(&self, sources: &Sources) -> String {
+        let target = sources.slice(self.span).split_whitespace().collect::<Vec<_>>().join(" ");
+        let except = if self.subject.has_exceptions() { " except …" } else { "" };
+        format!("{} {} {target}{except}", self.effect, self.verb)
+    }
 }
 
 /// What a variable without a value means to the target that uses it.

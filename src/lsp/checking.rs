@@ -1,4 +1,5 @@
-//! Checking beside the conversation: one thread that looks at the newest text of whatever changed, and says what it found.
+//! Checking beside the conversation: threads that look at the newest text of whatever changed, and say what they found. One
+//! looks at names and syntax alone, which is quick; the other at everything.
 //!
 //! What changes while it is looked at is looked at again, and of all the texts in between none: edits never pile up.
 
@@ -6,11 +7,22 @@ use super::diagnostics;
 use super::document::{Document, OpenFirst};
 use super::{Outgoing, Surroundings};
 use crate::check::{Checked, Given, check};
-use crate::resolve::Options;
-use lsp_types::{PublishDiagnosticsParams, notification};
+use crate::diagnostic::any_error;
+use crate::resolve::{Options, resolve};
+use crate::source::Sources;
+use lsp_types::{Diagnostic, DiagnosticSeverity, PublishDiagnosticsParams, notification};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// How much is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Depth {
+    /// Syntax and names, for one system.
+    Names,
+    /// Everything that `srt check` says.
+    Whole,
+}
 
 /// What was found of one text.
 pub(super) struct Found {
@@ -25,7 +37,8 @@ pub(super) struct Found {
 pub(super) struct Open {
     /// By address.
     pub documents: BTreeMap<String, Document>,
-    waiting: BTreeSet<String>,
+    /// Of each depth.
+    waiting: [BTreeSet<String>; 2],
     ended: bool,
 }
 
@@ -33,10 +46,10 @@ impl Open {
     /// A text, opened, changed or closed, is to be looked at, and so is what uses it.
     fn changed(&mut self, uri: &str, name: &str) {
         let uses = |document: &Document| document.found.as_ref().is_some_and(|found| found.read.contains(name));
-        let users = self.documents.iter().filter(|(_, document)| uses(document)).map(|(uri, _)| uri.clone());
-        self.waiting.extend(users);
-        if self.documents.contains_key(uri) {
-            self.waiting.insert(uri.to_owned());
+        let users = self.documents.iter().filter(|(other, document)| *other == uri || uses(document));
+        let users: Vec<String> = users.map(|(uri, _)| uri.clone()).collect();
+        for waiting in &mut self.waiting {
+            waiting.extend(users.iter().cloned());
         }
     }
 }
@@ -59,31 +72,31 @@ impl Shared {
         let mut open = self.open();
         change(&mut open.documents);
         open.changed(uri, name);
-        self.wake.notify_one();
+        self.wake.notify_all();
     }
 
     /// Looks at everything again: a file may have changed that no editor has open.
     pub fn again(&self) {
         let mut open = self.open();
-        open.waiting = open.documents.keys().cloned().collect();
-        self.wake.notify_one();
+        open.waiting[Depth::Whole as usize] = open.documents.keys().cloned().collect();
+        self.wake.notify_all();
     }
 
     /// Nothing more is wanted.
     pub fn end(&self) {
         self.open().ended = true;
-        self.wake.notify_one();
+        self.wake.notify_all();
     }
 
     /// Looks at whatever waits, until the end.
-    pub fn work(&self, around: &dyn Surroundings, options: &Options, output: &Outgoing) {
+    pub fn work(&self, depth: Depth, around: &dyn Surroundings, options: &Options, output: &Outgoing) {
         loop {
             let mut open = self.open();
             let uri = loop {
                 if open.ended {
                     return;
                 }
-                match open.waiting.pop_first() {
+                match open.waiting[depth as usize].pop_first() {
                     Some(uri) => break uri,
                     None => open = self.wake.wait(open).unwrap_or_else(PoisonError::into_inner),
                 }
@@ -93,34 +106,72 @@ impl Shared {
             let files = OpenFirst { open: texts.collect(), around, read: RefCell::default() };
             drop(open);
             let given = Given { name: document.name.clone(), text: document.text.to_string() };
-            let checked = check(&[given], &files, options, None);
+            let checked = match depth {
+                Depth::Names => names(given, &files, options),
+                Depth::Whole => check(&[given], &files, options, None),
+            };
             let found = Found { text: document.text.clone(), checked, read: files.read.into_inner() };
-            let mut open = self.open();
-            let name = document.name.clone();
-            let used = open.documents.values().any(|other| {
-                other.name != name && other.found.as_ref().is_some_and(|found| found.read.contains(&name))
-            });
-            let Some(now) = open.documents.get_mut(&uri) else { continue };
-            if now.version != document.version || now.text != document.text {
-                // It waits already.
-                continue;
-            }
-            let diagnostics = diagnostics::shown(&found, &document, used);
-            let news: Vec<String> = found.read.iter().cloned().collect();
-            let before = now.found.replace(Arc::new(found));
-            // What it uses need not say by itself what only a whole policy says.
-            let newly = news.into_iter().filter(|name| before.as_ref().is_none_or(|found| !found.read.contains(name)));
-            let newly: BTreeSet<String> = newly.collect();
-            let used =
-                open.documents.iter().filter(|(other, document)| **other != uri && newly.contains(&document.name));
-            let used: Vec<String> = used.map(|(uri, _)| uri.clone()).collect();
-            open.waiting.extend(used);
-            // Said while nothing can be closed: what is said last is what holds.
-            output.notify::<notification::PublishDiagnostics>(PublishDiagnosticsParams {
-                uri: document.uri,
-                diagnostics,
-                version: Some(document.version),
-            });
+            self.say(depth, &uri, &document, found, output);
         }
     }
+
+    /// Keeps what was found and says it, where it is still so.
+    fn say(&self, depth: Depth, uri: &str, document: &Document, found: Found, output: &Outgoing) {
+        let mut open = self.open();
+        let used = open.documents.values().any(|other| {
+            other.name != document.name && other.found.as_ref().is_some_and(|found| found.read.contains(&document.name))
+        });
+        let Some(now) = open.documents.get_mut(uri) else { return };
+        if now.version != document.version || now.text != document.text {
+            // It waits already.
+            return;
+        }
+        let diagnostics = diagnostics::shown(&found, document, used);
+        match depth {
+            Depth::Names => {
+                // What only the whole check says stays until it is done, as long as there was no error, nor is one.
+                let was_wrong = now.said.as_ref().is_some_and(|(_, said)| said.iter().any(is_error));
+                if now.current().is_none() && (was_wrong || any_error(&found.checked.diagnostics)) {
+                    publish(now, diagnostics, output);
+                }
+            }
+            Depth::Whole => {
+                publish(now, diagnostics, output);
+                let before = now.found.take();
+                let is_new = |name: &&String| before.as_ref().is_none_or(|found| !found.read.contains(*name));
+                let newly: BTreeSet<String> = found.read.iter().filter(is_new).cloned().collect();
+                now.found = Some(Arc::new(found));
+                // What it uses need not say by itself what only a whole policy says.
+                let used = open.documents.iter().filter(|(other, one)| *other != uri && newly.contains(&one.name));
+                let used: Vec<String> = used.map(|(uri, _)| uri.clone()).collect();
+                open.waiting[Depth::Whole as usize].extend(used);
+            }
+        }
+    }
+}
+
+/// Said while nothing can be closed: what is said last is what holds.
+fn publish(document: &mut Document, diagnostics: Vec<Diagnostic>, output: &Outgoing) {
+    let said = Some((document.version, diagnostics));
+    if document.said == said {
+        return;
+    }
+    document.said.clone_from(&said);
+    output.notify::<notification::PublishDiagnostics>(PublishDiagnosticsParams {
+        uri: document.uri.clone(),
+        diagnostics: said.map(|(_, diagnostics)| diagnostics).unwrap_or_default(),
+        version: Some(document.version),
+    });
+}
+
+fn is_error(said: &Diagnostic) -> bool {
+    said.severity == Some(DiagnosticSeverity::ERROR)
+}
+
+/// Syntax and names, for one system.
+fn names(given: Given, files: &OpenFirst<'_>, options: &Options) -> Checked {
+    let mut sources = Sources::default();
+    let source = sources.add(given.name, given.text);
+    let (_, diagnostics) = resolve(&[source], &mut sources, files, options);
+    Checked { diagnostics, sources, policy: None }
 }

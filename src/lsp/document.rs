@@ -4,7 +4,7 @@ use super::Surroundings;
 use super::checking::Found;
 use super::position::Lines;
 use crate::resolve::{Files, Text};
-use lsp_types::{TextDocumentContentChangeEvent, Uri};
+use lsp_types::{Diagnostic, TextDocumentContentChangeEvent, Uri};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -21,12 +21,14 @@ pub(super) struct Document {
     pub text: Arc<str>,
     /// What was last found, of this text or of an older one.
     pub found: Option<Arc<Found>>,
+    /// What was last said, and of which version.
+    pub said: Option<(i32, Vec<Diagnostic>)>,
 }
 
 impl Document {
     pub fn new(uri: Uri, version: i32, text: &str) -> Self {
         let name = path_of(uri.as_str());
-        Self { uri, name, version, text: text.into(), found: None }
+        Self { uri, name, version, text: text.into(), found: None, said: None }
     }
 
     /// Makes the changes, each on what the one before left.

@@ -76,11 +76,6 @@ impl<'t> Lines<'t> {
     pub fn start(&self, line: usize) -> usize {
         self.starts.get(line).copied().unwrap_or(self.text.len())
     }
-
-    /// How many lines there are, the one after the last end included.
-    pub fn len(&self) -> usize {
-        self.starts.len()
-    }
 }
 
 /// Texts are bounded far below what the protocol can count.

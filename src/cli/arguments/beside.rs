@@ -167,10 +167,12 @@ pub enum Kind {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Speaks the Language Server Protocol on standard input and output. An editor starts
-it by itself: the book's chapter on editors says more. It reads the policies that are open and the files that they use, runs
+it by itself: the book's chapter on editors has lines for Neovim and
+Helix. It reads the policies that are open and the files that they use, runs
 nothing, and never touches the network.
 
-It offers findings as you type, and formatting.
+It offers findings as you type, hover, completion, going to definitions,
+references, renaming, formatting, folding and semantic tokens.
 
 Examples:
   srt lsp                                        what to write in an editor's settings

@@ -13,7 +13,7 @@ use sandbox_runtime::diagnostic::{Diagnostic, Level};
 use sandbox_runtime::ir::{Access, BoundPolicy, Policy, Rule, RuleId, decide};
 use sandbox_runtime::source::{SourceId, Sources, Span};
 use sandbox_runtime::syntax::{self, ast};
-use sandbox_runtime::vocabulary::{Effect, System, Verb};
+use sandbox_runtime::vocabulary::{System, Verb};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -182,24 +182,8 @@ impl<'a> Answer<'a> {
         if let Some(because) = &rule.because {
             let _ = writeln!(text, "    {because}");
         }
-        let allows = rule.effect == Effect::Allow;
-        let (as_it_says, otherwise) = if allows { ("allowed", "denied") } else { ("denied", "allowed") };
         let shown = |access: &Access| format!("{} {}", access.words().0, diff::witness(access));
-        let _ = match &target.alone {
-            Alone::Decides(access) => writeln!(text, "  alone decides, for example, {}", shown(access)),
-            Alone::Covered(access) => {
-                writeln!(
-                    text,
-                    "  decides nothing alone: all would be {as_it_says} without it, for example {}",
-                    shown(access)
-                )
-            }
-            Alone::Overruled(access) => {
-                writeln!(text, "  decides nothing: all of it is {otherwise}, for example {}", shown(access))
-            }
-            Alone::Empty => writeln!(text, "  decides nothing: its set is empty"),
-            Alone::Unknown => writeln!(text, "  what it decides alone is not known: that takes too many steps"),
-        };
+        let _ = writeln!(text, "  {}", target.alone.sentence(rule.effect, shown));
         for id in &target.instead {
             let _ = writeln!(text, "    by {}", self.line(*id));
         }

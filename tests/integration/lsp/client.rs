@@ -1,8 +1,11 @@
 //! A scripted client: a real `srt lsp`, real framing, and a limit on how long anything is waited for.
 
+// A script reads best with its messages in place.
+#![allow(clippy::needless_pass_by_value)]
+
 use crate::support::Scene;
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
