@@ -5,6 +5,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use sandbox_runtime::event::{Collector, RuleText};
+use sandbox_runtime::ir::Rule;
 use sandbox_runtime::proxy::{InForce, Limits, Lookup, Means, Resolve, Rules, serve};
 use sandbox_runtime::sets::host::Name;
 use sandbox_runtime::source::Sources;
@@ -53,7 +54,8 @@ fn rules() -> Rules {
     let options = resolve::Options { system: System::Linux, defines: BTreeMap::new() };
     let (policy, _) = resolve::resolve(&[given], &mut sources, &NoFiles, &options);
     let (policy, _) = bind::bind(policy.expect("the policy resolves"), &host::nominal());
-    let text = |_| RuleText { file: "fuzz.policy".into(), line: 5, text: "allow connect allowed.test:80".into() };
+    let text =
+        |_: &Rule| RuleText { file: "fuzz.policy".into(), line: 5, text: "allow connect allowed.test:80".into() };
     Rules { policy: policy.expect("the policy binds"), texts: Box::new(text) }
 }
 
