@@ -386,6 +386,8 @@ fn a_linked_worktree_is_written_through_its_variable() {
 mod granted {
     use super::*;
     use crate::bind::bind_grants;
+    use crate::ir::Subject;
+    use crate::sets::path::Pattern;
     use proptest::prelude::*;
 
     const NAMES: [&str; 3] = ["a", "b", "c"];
@@ -453,7 +455,11 @@ mod granted {
                 let there = |at: &AbsPath| !matches!(host.node(at), Ok(None));
                 there(asked) || asked.ancestors().any(|at| may_be_made(&at))
             };
-            for asked in asked.iter().map(|asked| path(asked)).filter(may_be) {
+            // Those that the rules name, and any.
+            let named = all.rules.iter().filter_map(|rule| if let Subject::Paths(set) = &rule.subject { Some(set) } else { None });
+            let named = named.flat_map(|set| &set.include).map(Pattern::literal_prefix);
+            let named = named.flat_map(|prefix| [prefix.join("a"), prefix]);
+            for asked in asked.iter().map(|asked| path(asked)).chain(named).filter(may_be) {
                 for access in [Access::Read(asked.clone()), Access::Write(asked.clone()), Access::Exec(asked.clone())] {
                     prop_assert_eq!(decide(&all, &access).allowed, decide(&some, &access).allowed, "{}", access);
                 }

@@ -2,7 +2,7 @@
 //! literal; nothing is asked of the network, and a path below one that is not local is whatever the surroundings list.
 
 use super::document::Document;
-use super::language::{KEYWORDS, VARIABLES, VERBS};
+use super::language::{REACHES, STATEMENTS, TAILS, VARIABLES, VERBS};
 use super::position::Lines;
 use super::{Entry, Surroundings};
 use crate::resolve::{STD, beside};
@@ -42,13 +42,16 @@ pub(super) fn items(
     let spot = Spot { written: &text[range.clone()], range };
     let word = |word: &&str| plain(word, "", CompletionItemKind::KEYWORD);
     let mut items: Vec<CompletionItem> = match place {
-        Place::Statement => listed(&KEYWORDS[..15], CompletionItemKind::KEYWORD),
+        Place::Statement => listed(STATEMENTS, CompletionItemKind::KEYWORD)
+            .into_iter()
+            .chain(listed(TAILS, CompletionItemKind::KEYWORD))
+            .collect(),
         Place::Version => vec![word(&"1")],
         Place::Used => modules(),
         Place::Subject => ["read", "env"].iter().map(word).collect(),
         Place::DefaultAnswer | Place::ExpectAnswer => ["allow", "deny"].iter().map(word).collect(),
         Place::Verb => listed(VERBS, CompletionItemKind::FUNCTION),
-        Place::AfterTarget => listed(&KEYWORDS[13..15], CompletionItemKind::KEYWORD),
+        Place::AfterTarget => listed(TAILS, CompletionItemKind::KEYWORD),
         Place::Limit => LimitKind::ALL.iter().map(|kind| word(&kind.word())).collect(),
         Place::System => System::ALL.iter().map(|system| word(&system.word())).collect(),
         Place::Relation => ["inside", "outside"].iter().map(word).collect(),
@@ -130,7 +133,7 @@ fn targets(text: &str, verb: Option<Verb>, place: Place) -> Vec<CompletionItem> 
             VARIABLES.iter().map(|(name, said)| plain(&format!("${name}"), said, CompletionItemKind::VARIABLE));
         items.extend(built_in);
         if place == Place::Target && verb.is_some() {
-            items.extend(listed(&KEYWORDS[15..17], CompletionItemKind::KEYWORD));
+            items.extend(listed(REACHES, CompletionItemKind::KEYWORD));
         }
     }
     items

@@ -16,20 +16,32 @@ use lsp_types::{
 const UNNECESSARY: &[&str] =
     &["dead-rule", "redundant-rule", "unused-suppression", "unused-variable", "duplicate-entry"];
 
+/// The code of what a text need not say that another one uses.
+const MISSING_DEFAULT: &str = "missing-default";
+
 /// All findings of one text, at their places in it. `used`: another open text uses it, so that what only a whole policy needs
 /// is not missing here.
 pub(super) fn shown(found: &Found, document: &Document, used: bool) -> Vec<Diagnostic> {
     let lines = Lines::of(&found.text);
-    let wanted = found.checked.diagnostics.iter().filter(|said| !(used && said.code.name == "missing-default"));
-    wanted.map(|said| one(said, found, document, &lines)).collect()
+    let sources = &found.checked.sources;
+    let uses =
+        sources.named(&document.name).map(|own| uses(&syntax::parse(sources, own).0.statements)).unwrap_or_default();
+    let wanted = found.checked.diagnostics.iter().filter(|said| !(used && said.code.name == MISSING_DEFAULT));
+    wanted.map(|said| one(said, found, document, &lines, &uses)).collect()
 }
 
-fn one(said: &diagnostic::Diagnostic, found: &Found, document: &Document, lines: &Lines<'_>) -> Diagnostic {
+fn one(
+    said: &diagnostic::Diagnostic,
+    found: &Found,
+    document: &Document,
+    lines: &Lines<'_>,
+    uses: &[(String, Span)],
+) -> Diagnostic {
     let sources = &found.checked.sources;
     let own = |span: Span| sources.get(span.source).name() == document.name;
     let (range, foreign) = match said.span() {
         Some(span) if own(span) => (lines.range(span.range()), None),
-        Some(span) => (place_of_use(sources, span, document, lines), Some(span)),
+        Some(span) => (place_of_use(sources, span, document, lines, uses), Some(span)),
         None => (Range::default(), None),
     };
     let mut message = said.whole_text();
@@ -64,13 +76,16 @@ fn one(said: &diagnostic::Diagnostic, found: &Found, document: &Document, lines:
 }
 
 /// Where the text names the file that something is in; its start, where only what it uses does.
-fn place_of_use(sources: &Sources, span: Span, document: &Document, lines: &Lines<'_>) -> Range {
+fn place_of_use(
+    sources: &Sources,
+    span: Span,
+    document: &Document,
+    lines: &Lines<'_>,
+    uses: &[(String, Span)],
+) -> Range {
     let wanted = sources.get(span.source).name();
-    let Some(own) = sources.named(&document.name) else { return Range::default() };
-    let (file, _) = syntax::parse(sources, own);
-    let named = uses(&file.statements)
-        .into_iter()
-        .find(|(path, _)| path == wanted || crate::resolve::beside(&document.name, path) == wanted);
+    let leads = |path: &str| path == wanted || crate::resolve::beside(&document.name, path) == wanted;
+    let named = uses.iter().find(|(path, _)| leads(path));
     named.map_or_else(Range::default, |(_, span)| lines.range(span.range()))
 }
 
@@ -96,4 +111,17 @@ pub(super) fn range_in(sources: &Sources, span: Span) -> Range {
     let extent = sources.extent(span);
     let place = |line: u32, column: u32| Position { line: line.saturating_sub(1), character: column.saturating_sub(1) };
     Range { start: place(extent.line, extent.column), end: place(extent.end_line, extent.end_column) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_that_are_named_are_codes() {
+        let known: Vec<_> = crate::codes().into_iter().map(|code| code.name).collect();
+        for name in UNNECESSARY.iter().chain([&MISSING_DEFAULT]) {
+            assert!(known.contains(name), "{name}");
+        }
+    }
 }

@@ -4,7 +4,7 @@
 //! checked. Words, variables and modules are explained whatever the text.
 
 use super::document::Document;
-use super::language::{KEYWORDS, VARIABLES, VERBS, about};
+use super::language::{JOINTS, REACHES, STATEMENTS, TAILS, VARIABLES, VERBS, about};
 use super::position::Lines;
 use crate::analysis::{Answer, Budget, Study, alone, short};
 use crate::ir::{RuleId, decide};
@@ -25,7 +25,10 @@ pub(super) fn hover(document: &Document, position: Position) -> Option<Hover> {
     let word = all.iter().find(|word| word.range.contains(&offset))?;
     let written = &text[word.range.clone()];
     let value = match word.role {
-        Role::Keyword => format!("`{written}`: {}", about(KEYWORDS, written).or(about(VERBS, written))?),
+        Role::Keyword => {
+            let lists = [STATEMENTS, TAILS, REACHES, JOINTS, VERBS];
+            format!("`{written}`: {}", lists.iter().find_map(|list| about(list, written))?)
+        }
         Role::Verb => format!("`{written}`: {}", about(VERBS, written)?),
         Role::Module => module(written)?,
         Role::Comment => finding(written)?,

@@ -1,8 +1,8 @@
 //! The words of the language with a line about each, for hover and completion. What they mean is defined elsewhere; here they
 //! are only explained.
 
-/// Words that begin or join the parts of a statement.
-pub(super) const KEYWORDS: &[(&str, &str)] = &[
+/// Words that begin a statement.
+pub(super) const STATEMENTS: &[(&str, &str)] = &[
     ("allow", "permits; opens a `deny` that it is more specific than"),
     ("deny", "denies; a more specific `allow` may open it again"),
     ("forbid", "denies; nothing opens it"),
@@ -16,12 +16,18 @@ pub(super) const KEYWORDS: &[(&str, &str)] = &[
     ("within", "a proof: this policy permits nothing that the other one does not"),
     ("expect", "a proof: every access in the targets is decided so"),
     ("assume", "what holds for a variable away from a machine: `assume $X inside TARGETS`"),
-    ("except", "takes targets out of a rule"),
-    ("because", "the reason of a rule, which is shown where it decides"),
-    ("exact", "the node alone, without what is below it"),
-    ("below", "what is below a node, without the node"),
-    ("or", "the target where the variable before it has no value"),
 ];
+
+/// Words behind the targets of a rule.
+pub(super) const TAILS: &[(&str, &str)] =
+    &[("except", "takes targets out of a rule"), ("because", "the reason of a rule, which is shown where it decides")];
+
+/// Words before a path.
+pub(super) const REACHES: &[(&str, &str)] =
+    &[("exact", "the node alone, without what is below it"), ("below", "what is below a node, without the node")];
+
+/// Words between targets.
+pub(super) const JOINTS: &[(&str, &str)] = &[("or", "the target where the variable before it has no value")];
 
 pub(super) const VERBS: &[(&str, &str)] = &[
     ("read", "opening a path for reading; listing a directory is reading it"),

@@ -5,7 +5,7 @@ use super::document::{Document, uri_of};
 use super::position::Lines;
 use crate::resolve::beside;
 use crate::syntax::{Place, Role, Word, variables, words};
-use crate::vocabulary::BUILT_IN;
+use crate::vocabulary::{BUILT_IN, is_variable};
 use lsp_types::{Location, Position, Range, TextEdit};
 use std::ops;
 
@@ -85,8 +85,7 @@ pub(super) fn renamed(text: &str, position: Position) -> Result<Range, String> {
 pub(super) fn rename(text: &str, position: Position, new: &str) -> Result<Vec<TextEdit>, String> {
     renamed(text, position)?;
     let new = new.strip_prefix('$').unwrap_or(new);
-    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    if new.is_empty() || !new.chars().all(word) || new.starts_with(|c: char| c.is_ascii_digit()) {
+    if !is_variable(new) {
         return Err(format!("`{new}` is not a name: letters, digits and `_`, no digit first"));
     }
     if BUILT_IN.contains(&new) || new == "env" {
