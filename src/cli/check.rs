@@ -119,9 +119,10 @@ fn summarise(files: usize, [notes, warnings, errors]: [usize; 3]) {
         .collect();
     let files = output::count(files, "file");
     if found.is_empty() {
-        eprintln!("{files} checked: nothing to say");
+        output::tell(&format!("{files} checked: nothing to say\n"));
     } else {
-        eprintln!("{files} checked: {}; `srt explain CODE` says more about a finding", found.join(", "));
+        let found = found.join(", ");
+        output::tell(&format!("{files} checked: {found}; `srt explain CODE` says more about a finding\n"));
     }
 }
 

@@ -34,7 +34,7 @@ pub fn connect(arguments: &Connect) -> u8 {
         },
         Err(upstream::Declined::Http { text: Some(text), .. }) => {
             for line in text.lines() {
-                eprintln!("srt: {}", printable(line.strip_prefix("srt: ").unwrap_or(line)));
+                output::tell(&format!("srt: {}\n", printable(line.strip_prefix("srt: ").unwrap_or(line))));
             }
             status::FINDINGS
         }

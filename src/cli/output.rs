@@ -2,7 +2,7 @@
 
 use sandbox_runtime::diagnostic::{Diagnostic, Level, Style, plain, render, to_json};
 use sandbox_runtime::source::Sources;
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 
 /// How text on standard error may look: colour only on a terminal, and not where NO_COLOR says so (no-color.org);
 /// CLICOLOR_FORCE asks for it all the same.
@@ -38,7 +38,7 @@ pub fn print_diagnostics(diagnostics: &[Diagnostic], sources: &Sources, least: L
     shown.sort_by_key(|d| (d.level, d.span()));
     let style = style();
     for diagnostic in shown {
-        eprintln!("{}", render(diagnostic, sources, style));
+        tell(&format!("{}\n", render(diagnostic, sources, style)));
     }
 }
 
@@ -47,7 +47,7 @@ pub fn print_plain(diagnostics: &[Diagnostic], sources: &Sources, name: &str) {
     let mut shown: Vec<_> = diagnostics.iter().collect();
     shown.sort_by_key(|diagnostic| diagnostic.span());
     for diagnostic in shown {
-        eprint!("{}", plain(diagnostic, sources, name));
+        tell(&plain(diagnostic, sources, name));
     }
 }
 
@@ -58,7 +58,7 @@ pub fn json(diagnostics: &[Diagnostic], sources: &Sources) -> serde_json::Value 
 
 /// Prints a line to standard error in the form of all of srt's own messages.
 pub fn complain(message: impl std::fmt::Display) {
-    eprintln!("srt: {}", without_numbers(&message.to_string()));
+    tell(&format!("srt: {}\n", without_numbers(&message.to_string())));
 }
 
 /// The text without the ` (os error 2)` that errors of the system carry: the words before it say the same.
@@ -72,9 +72,13 @@ pub fn without_numbers(message: &str) -> String {
     text
 }
 
+/// Prints to standard error; a reader that went away is no error, and what is told there is no reason to end.
+pub fn tell(text: &str) {
+    let _ = std::io::stderr().write_all(text.as_bytes());
+}
+
 /// Prints to standard output; a reader that went away is no error.
 pub fn print(text: &str) {
-    use std::io::Write;
     // A closed pipe (`| head`) is how readers say that they have enough.
     let _ = std::io::stdout().write_all(text.as_bytes());
 }

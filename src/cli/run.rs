@@ -266,7 +266,7 @@ impl Events {
             }
         }
         if let Some(summary) = self.tally.summary().filter(|_| !quiet) {
-            eprintln!("{summary}");
+            output::tell(&format!("{summary}\n"));
         }
     }
 }

@@ -374,3 +374,20 @@ fn a_default_that_leads_nowhere_is_not_none() {
     let ended = output(&mut scene.srt(["explain", "read", "x"]));
     assert!(ended.code == 2 && ended.stderr.contains("srt/default.policy"), "{ended:?}");
 }
+
+/// Whoever reads what is told may have enough of it (`2>&1 | head`): the status stays what it is.
+#[test]
+fn a_reader_that_went_away_changes_no_status() {
+    let scene = scene();
+    for (arguments, status) in [
+        (&["check", "../wrong.policy"][..], 1),
+        (&["check", "--format", "plain", "../wrong.policy"], 1),
+        (&["check", "../missing.policy"], 2),
+        (&["run", "--policy", "../wrong.policy", "--", "true"], 125),
+    ] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let ended = scene.srt(arguments).stderr(writer).status().unwrap();
+        assert_eq!(ended.code(), Some(status), "{arguments:?}: {ended}");
+    }
+}
