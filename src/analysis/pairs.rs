@@ -87,10 +87,10 @@ impl Study<'_> {
         }
         let layer = self.layer(verb);
         let Some(place) = layer.denies[..layer.own].binary_search(&deny).ok() else { return Ok(None) };
-        for met in layer.allow.meeting(layer.deny.set(place)) {
+        for met in layer.allow.find_meeting(layer.deny.set(place)) {
             budget.spend(1)?;
             let allow = layer.allows[met];
-            if !among(allow) || layer.opens[met].contains(&place) {
+            if !among(allow) || layer.opens[met].binary_search(&place).is_ok() {
                 continue;
             }
             let live = |_: RuleId| true;

@@ -257,18 +257,30 @@ impl<F: Fn(RuleId, RuleId) -> bool> Meaning<'_, F> {
             Class::Public => true,
             Class::Special => false,
             // Who writes an intranet name means it.
-            Class::Private => named.iter().any(|id| {
-                let rule = self.policy.rule(*id);
-                rule.effect == Effect::Allow
-                    && matches!(&rule.subject,
-                        Subject::Peers(PeerSet { endpoint: Endpoint::Hosts(hosts), .. }) if hosts.names(name))
-            }),
+            Class::Private => {
+                let naming = named.iter().copied().find(|id| self.allows_by_name(*id, name));
+                match (naming, &by_name.decisive[..]) {
+                    // It decides by itself, and a wider one would not.
+                    (Some(naming), [_]) => by_name.decisive = vec![naming],
+                    (Some(naming), decisive) if !decisive.contains(&naming) => by_name.decisive.push(naming),
+                    _ => {}
+                }
+                naming.is_some()
+            }
         };
         if !reachable {
             by_name.allowed = false;
             by_name.why = Why::Special;
         }
         merge(by_name)
+    }
+
+    /// Whether a rule allows a host by its very name, with no `*`.
+    fn allows_by_name(&self, id: RuleId, name: &Name) -> bool {
+        let rule = self.policy.rule(id);
+        rule.effect == Effect::Allow
+            && matches!(&rule.subject,
+                Subject::Peers(PeerSet { endpoint: Endpoint::Hosts(hosts), .. }) if hosts.names(name))
     }
 
     /// Listening on the unspecified address is listening on each address of the host.

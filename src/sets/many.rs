@@ -195,20 +195,22 @@ impl<'a> Index<'a> {
         &self.sets[number]
     }
 
-    /// The sets that may have a member in common with another one: all that do, and some that begin alike and do not.
+    /// The sets that may have a member in common with another one: all that do, and some that begin alike and do not; in
+    /// order, each once.
     pub fn meeting(&self, set: &Compiled<'a>) -> Vec<usize> {
-        let mut meeting = Vec::new();
-        for shape in &set.include {
-            for number in self.trie.meeting(shape) {
-                let own = &self.sets[number as usize];
-                if own.include.iter().any(|pattern| !plainly_apart(pattern, shape)) {
-                    meeting.push(number as usize);
-                }
-            }
-        }
+        let mut meeting: Vec<_> = self.find_meeting(set).collect();
         meeting.sort_unstable();
         meeting.dedup();
         meeting
+    }
+
+    /// The same as they are found, for whoever may have enough with the first: in no order, some more than once.
+    pub fn find_meeting<'q>(&'q self, set: &'q Compiled<'a>) -> impl Iterator<Item = usize> + use<'q, 'a> {
+        set.include.iter().flat_map(move |shape| {
+            let near =
+                move |number: &usize| self.sets[*number].include.iter().any(|pattern| !plainly_apart(pattern, shape));
+            self.trie.meeting(shape).map(|number| number as usize).filter(near)
+        })
     }
 
     /// The sets that a member is in.

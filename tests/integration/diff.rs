@@ -47,6 +47,17 @@ fn meanings_are_compared_and_not_texts() {
     assert!(text.contains("| old: by default<br>new: `allow connect 10.0.0.7:5432"), "{text}");
 }
 
+/// A name that is written out reaches private addresses, and `*` does not: the rule that does is the one to look at.
+#[test]
+fn the_rule_that_opens_a_private_address_is_named() {
+    let rest = "srt 1\ndefault read deny\nallow connect *\nallow connect nas.home.test\n";
+    let scene = Scene::new().file("old.policy", &format!("{rest}deny connect 10.0.0.0/8\n")).file("new.policy", rest);
+    let value = json(&scene, &["diff", "--format", "json", "../old.policy", "../new.policy"]);
+    assert_eq!(value["permitted"][0]["witness"], "nas.home.test:80 at 10.0.0.0", "{value}");
+    let responsible = value["permitted"][0]["new"][0].as_str().unwrap();
+    assert!(responsible.starts_with("allow connect nas.home.test "), "{value}");
+}
+
 #[test]
 fn the_status_says_what_was_asked_for() {
     let scene = scene();

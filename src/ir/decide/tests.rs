@@ -204,6 +204,25 @@ fn connections() {
     assert!(!decide(&policy, &udp).allowed);
 }
 
+/// A private address is reached for the rule that names the host, whatever else allows the name.
+#[test]
+fn who_names_a_host_reaches_its_private_address() {
+    let policy = policy(
+        Deny,
+        vec![
+            (Allow, Connect, peers("*", PortSet::all())),
+            (Allow, Connect, peers("intra.test", PortSet::all())),
+            (Deny, Connect, peers("*.shut.test", PortSet::all())),
+            (Allow, Connect, peers("a.shut.test", port(443))),
+            (Allow, Connect, peers("a.shut.test", PortSet::all())),
+        ],
+    );
+    let decisive = |name, address| decide(&policy, &connect(name, address, 443)).decisive;
+    assert_eq!(decisive("intra.test", "10.0.0.1"), [RuleId(1)]);
+    assert_eq!(decisive("intra.test", "8.8.8.8"), [RuleId(0)]);
+    assert_eq!(decisive("a.shut.test", "10.0.0.1"), [RuleId(3), RuleId(2)]);
+}
+
 #[test]
 fn a_ports_list_is_part_of_the_set() {
     let rules = |deny_ports, allow_ports| {

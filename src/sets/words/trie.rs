@@ -148,13 +148,12 @@ impl<'a> Trie<'a> {
         })
     }
 
-    /// The sets that may have a word in common with a pattern: all that do, and some that begin alike and do not; in no order,
-    /// some of them more than once.
-    pub fn meeting(&self, shape: &[Token<'a>]) -> Vec<u32> {
+    /// The sets that may have a word in common with a pattern: all that do, and some that begin alike and do not; as they are
+    /// looked for, those whose patterns came first before the others of their place, and some of them more than once.
+    pub fn meeting(&self, shape: &[Token<'a>]) -> impl Iterator<Item = u32> + use<'_, 'a> {
         let mut places = self.start();
-        let mut rest = shape.iter();
         let mut whole = true;
-        for token in &mut rest {
+        for token in shape {
             let unit = match token {
                 Token::Literal(literal) => Unit::Segment(literal.to_vec()),
                 Token::Origin(origin) => Unit::Origin(*origin),
@@ -165,22 +164,20 @@ impl<'a> Trie<'a> {
             };
             places = self.step(&places, &unit);
         }
-        let mut sets = Vec::new();
-        if whole {
-            sets.extend(self.ends(&places).map(|(set, _)| set));
-        } else {
-            let mut stack = places;
-            while let Some(at) = stack.pop() {
-                let place = &self.places[at as usize];
-                sets.extend(&place.ends);
-                stack.extend(place.many);
+        let mut stack = places;
+        stack.reverse();
+        let below = move || {
+            let place = &self.places[stack.pop()? as usize];
+            if !whole {
+                stack.extend(place.globs.iter().rev().map(|(_, next)| *next));
+                stack.extend(place.literals.iter().rev().map(|(_, next)| *next));
+                stack.extend(place.origins.iter().rev().map(|(_, next)| *next));
                 stack.extend(place.one);
-                stack.extend(place.origins.iter().map(|(_, next)| *next));
-                stack.extend(place.literals.iter().map(|(_, next)| *next));
-                stack.extend(place.globs.iter().map(|(_, next)| *next));
+                stack.extend(place.many);
             }
-        }
-        sets
+            Some(place.ends.iter().copied())
+        };
+        std::iter::from_fn(below).flatten()
     }
 }
 
