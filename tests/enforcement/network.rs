@@ -6,6 +6,8 @@ mod control;
 mod inside;
 mod listen;
 mod redirected;
+mod registries;
+mod services;
 mod upstream;
 mod world;
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A program on the PATH of the tests, links followed.
-fn find(program: &str) -> Option<PathBuf> {
+pub fn find(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).map(|folder| folder.join(program)).find(|path| path.is_file())
 }
@@ -174,7 +174,7 @@ fn cargo_builds_and_tests_a_crate() {
     }
 }
 
-fn others_may_enter(path: &Path) -> bool {
+pub fn others_may_enter(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     path.ancestors().all(|folder| std::fs::metadata(folder).is_ok_and(|found| found.permissions().mode() & 0o001 != 0))
 }

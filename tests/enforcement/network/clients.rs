@@ -1,8 +1,7 @@
-//! Real clients, told of the proxy and not: an allowed name, a denied one, an allowed address, another, and a wrong port.
+//! Real clients, told of the proxy and not: an allowed name, a denied one, an allowed address, others, and a wrong port.
 
-use super::world::{BARE, try_native, try_with};
+use super::world::{BARE, Client, elsewhere, expected, matrix, try_native, try_with};
 use crate::support::{Scene, server};
-use std::fmt::Write;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -52,41 +51,38 @@ int main(int count, char **words) {
 }
 "#;
 
-/// One line a client and case: whether the server's word arrived.
-fn matrix(port: u16, wrong: u16, clients: &[&str]) -> String {
-    let mut script = String::from(
-        "try() { what=$1; shift; out=$(\"$@\" 2>/dev/null); [ \"$out\" = hello ] && echo \"$what yes\" || echo \"$what no\"; }\n",
-    );
-    let cases = [
-        ("name", format!("http://a.test:{port}/")),
-        ("denied", format!("http://denied.test:{port}/")),
-        ("address", format!("http://127.0.0.1:{port}/")),
-        ("other", format!("http://192.0.2.7:{port}/")),
-        ("port", format!("http://a.test:{wrong}/")),
-    ];
-    for client in clients {
-        let words = match *client {
-            "curl" => "curl -fsS -m 10",
-            "wget" => "wget -q -O - -T 10 -t 1",
-            "urllib" => "/usr/bin/python3 urllib_.py",
-            "asyncio" => "/usr/bin/python3 asyncio_.py",
-            "fetch" => "node fetch.mjs",
-            "http" => "node http.mjs",
-            "static" => "./static",
-            other => panic!("{other}"),
-        };
-        for (case, url) in &cases {
-            writeln!(script, "try {client}-{case} {words} {url}").unwrap();
-        }
-    }
-    script
-}
+/// Compiled ahead: a program that brings its own resolver and its own view of the proxy's variables.
+const GO: &str = r#"
+package main
 
-fn expected(clients: &[&str]) -> String {
-    let cases = ["name yes", "denied no", "address yes", "other no", "port no"];
-    let lines = clients.iter().flat_map(|client| cases.iter().map(move |case| format!("{client}-{case}")));
-    lines.collect::<Vec<_>>().join("\n")
+import ("io"; "net/http"; "os"; "time")
+
+func main() {
+	client := http.Client{Timeout: 10 * time.Second}
+	answer, err := client.Get(os.Args[1])
+	if err != nil || answer.StatusCode != 200 { os.Exit(1) }
+	io.Copy(os.Stdout, answer.Body)
 }
+"#;
+const JAVA: &str = r"
+public class Client {
+    public static void main(String[] words) throws Exception {
+        var connection = new java.net.URL(words[0]).openConnection();
+        connection.setConnectTimeout(10000);
+        try (var in = connection.getInputStream()) { in.transferTo(System.out); }
+    }
+}
+";
+
+const CURL: Client = ("curl", "curl -fsS -m 10 http://HOST:PORT/");
+const WGET: Client = ("wget", "wget -q -O - -T 10 -t 1 http://HOST:PORT/");
+const URLLIB_CLIENT: Client = ("urllib", "/usr/bin/python3 urllib_.py http://HOST:PORT/");
+const ASYNCIO_CLIENT: Client = ("asyncio", "/usr/bin/python3 asyncio_.py http://HOST:PORT/");
+const FETCH_CLIENT: Client = ("fetch", "node fetch.mjs http://HOST:PORT/");
+const HTTP_CLIENT: Client = ("http", "node http.mjs http://HOST:PORT/");
+const STATIC_CLIENT: Client = ("static", "./static http://HOST:PORT/");
+const GO_CLIENT: Client = ("go", "./go http://HOST:PORT/");
+const JAVA_CLIENT: Client = ("java", "java -cp . Client http://HOST:PORT/");
 
 fn scene(rules: &str) -> Scene {
     Scene::new()
@@ -100,9 +96,10 @@ fn scene(rules: &str) -> Scene {
 
 #[test]
 fn clients_reach_what_is_allowed_told_of_the_proxy_or_not() {
-    let (port, wrong) = (server(), server());
+    let port = server();
+    let wrong = elsewhere(port);
     let make = || scene(&format!("allow connect [a.test:{port}, 127.0.0.1:{port}]"));
-    let clients = ["curl", "wget", "urllib", "asyncio"];
+    let clients = [CURL, WGET, URLLIB_CLIENT, ASYNCIO_CLIENT];
     for bare in ["", BARE] {
         let script = format!("{bare}{}", matrix(port, wrong, &clients));
         try_with(make, &script, |done, who| {
@@ -113,9 +110,10 @@ fn clients_reach_what_is_allowed_told_of_the_proxy_or_not() {
 
 #[test]
 fn node_reaches_what_is_allowed_told_of_the_proxy_or_not() {
-    let (port, wrong) = (server(), server());
+    let port = server();
+    let wrong = elsewhere(port);
     let make = || scene(&format!("use std/node\nallow connect [a.test:{port}, 127.0.0.1:{port}]"));
-    let clients = ["fetch", "http"];
+    let clients = [FETCH_CLIENT, HTTP_CLIENT];
     for bare in ["", BARE] {
         let script = format!("{bare}{}", matrix(port, wrong, &clients));
         try_native(make, &script, |done, who| {
@@ -129,7 +127,8 @@ fn a_static_program_reaches_what_is_allowed() {
     if Command::new("musl-gcc").arg("--version").output().is_err() {
         return crate::support::skip("a static program", "there is no `musl-gcc`");
     }
-    let (port, wrong) = (server(), server());
+    let port = server();
+    let wrong = elsewhere(port);
     let make = || {
         let scene = scene(&format!("allow connect [a.test:{port}, 127.0.0.1:{port}]"));
         let mut compiler = Command::new("musl-gcc");
@@ -137,8 +136,65 @@ fn a_static_program_reaches_what_is_allowed() {
         assert!(compiler.status().unwrap().success());
         scene
     };
-    let script = matrix(port, wrong, &["static"]);
-    try_native(make, &script, |done, who| assert_eq!(done.ok(), expected(&["static"]), "{who:?}: {}", done.stderr));
+    let script = matrix(port, wrong, &[STATIC_CLIENT]);
+    let expected = expected(&[STATIC_CLIENT]);
+    try_native(make, &script, |done, who| assert_eq!(done.ok(), expected, "{who:?}: {}", done.stderr));
+}
+
+/// Compiles one source into the workspace of each scene; `None` where there is no such compiler.
+fn compiled(compiler: &str, arguments: &[&str], source: (&str, &str)) -> Option<tempfile::TempDir> {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join(source.0), source.1).unwrap();
+    let mut command = Command::new(compiler);
+    command.args(arguments).current_dir(folder.path()).env("CGO_ENABLED", "0").env("GO111MODULE", "off");
+    command.env("GOCACHE", folder.path().join("cache")).env("GOPATH", folder.path().join("path"));
+    match command.output() {
+        Ok(done) => assert!(done.status.success(), "{compiler}: {done:?}"),
+        Err(_) => return None,
+    }
+    Some(folder)
+}
+
+#[test]
+fn a_static_go_program_reaches_what_is_allowed_told_of_the_proxy_or_not() {
+    let Some(folder) = compiled("go", &["build", "-o", "go", "client.go"], ("client.go", GO)) else {
+        return crate::support::skip("a program in Go", "there is no `go`");
+    };
+    let port = server();
+    let wrong = elsewhere(port);
+    let make = || {
+        let scene = scene(&format!("allow connect [a.test:{port}, 127.0.0.1:{port}]"));
+        std::fs::copy(folder.path().join("go"), scene.workspace().join("go")).unwrap();
+        scene
+    };
+    for bare in ["", BARE] {
+        let script = format!("{bare}{}", matrix(port, wrong, &[GO_CLIENT]));
+        try_native(make, &script, |done, who| {
+            assert_eq!(done.ok(), expected(&[GO_CLIENT]), "{who:?}, {bare:?}: {}", done.stderr);
+        });
+    }
+}
+
+#[test]
+fn java_reaches_what_is_allowed_told_of_the_proxy_or_not() {
+    let Some(folder) = compiled("javac", &["Client.java"], ("Client.java", JAVA)) else {
+        return crate::support::skip("a program in Java", "there is no `javac`");
+    };
+    let port = server();
+    let wrong = elsewhere(port);
+    let make = || {
+        // Debian keeps the settings of the machine there.
+        let rules = format!("allow read /etc/java-*\nallow connect [a.test:{port}, 127.0.0.1:{port}]");
+        let scene = scene(&rules);
+        std::fs::copy(folder.path().join("Client.class"), scene.workspace().join("Client.class")).unwrap();
+        scene
+    };
+    for bare in ["", BARE] {
+        let script = format!("{bare}{}", matrix(port, wrong, &[JAVA_CLIENT]));
+        try_native(make, &script, |done, who| {
+            assert_eq!(done.ok(), expected(&[JAVA_CLIENT]), "{who:?}, {bare:?}: {}", done.stderr);
+        });
+    }
 }
 
 /// Serves the folder over TLS, as `a.test`, until it is dropped.
