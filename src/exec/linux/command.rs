@@ -67,7 +67,8 @@ pub fn start(command: &Command, control: &Control, first: &Control) -> ! {
     let become_it = || {
         let filter = prepare(command)?;
         let Some(listens) = first.await_turn() else { kernel::exit(125) };
-        confine(command, &filter, first, listens)?;
+        filter_calls(command, &filter, first, listens)?;
+        confine(command)?;
         Ok(run(command))
     };
     let failure = match become_it() {
@@ -76,8 +77,9 @@ pub fn start(command: &Command, control: &Control, first: &Control) -> ! {
     end(control, failure)
 }
 
-/// The same for a process that is started before there is a tree or a command: pid 1 hands the command over, gives it a
-/// turn once the tree is the root, and another one once nothing else is reached from there.
+/// The same for a process that is started before there is a tree or a command: pid 1 hands the command over with a turn that
+/// says whether it listens, gives it another one once the tree is the root, and the last once nothing else is reached from there.
+/// The filter, which takes the longest, is loaded while the tree is made.
 pub fn await_turns(first: &Control, control: &Control) -> ! {
     let Ok(Some(command)) = first.take_over() else { kernel::exit(125) };
     let turn = || first.await_turn().unwrap_or_else(|| kernel::exit(125));
@@ -85,8 +87,9 @@ pub fn await_turns(first: &Control, control: &Control) -> ! {
         let mut command: Command =
             wire::read(&command).ok_or_else(|| Failure::setup("understand what to run", Errno::EBADMSG))?;
         let filter = prepare(&command)?;
-        let listens = turn();
-        confine(&command, &filter, first, listens)?;
+        filter_calls(&command, &filter, first, turn())?;
+        turn();
+        confine(&command)?;
         if turn() {
             command.is_alone();
         }
@@ -134,15 +137,30 @@ fn assemble(command: &Command, notified: bool) -> Result<Vec<seccomp::Instructio
     Ok(seccomp::assemble(&entries, architecture))
 }
 
+/// Puts the filter in force, and gives pid 1 what listens to it. Nothing that it closes is done by this process from now on,
+/// nor anything that it notifies of, until the command runs.
+fn filter_calls(
+    command: &Command,
+    filter: &[seccomp::Instruction],
+    first: &Control,
+    listens: bool,
+) -> Result<(), Failure> {
+    let step = |act: &'static str| move |errno| Failure::setup(act, errno);
+    if command.has(&Defence::NoPrivileges) {
+        nix::sys::prctl::set_no_new_privs().map_err(step("set no_new_privs"))?;
+    }
+    let listener = if command.has(&Defence::SystemCalls) { load(command, filter, listens)? } else { Err(None) };
+    first.hand_listener(listener).map_err(step("hand over what listens to the filter"))
+}
+
 /// What stands in the finished tree.
-fn confine(command: &Command, filter: &[seccomp::Instruction], first: &Control, listens: bool) -> Result<(), Failure> {
+fn confine(command: &Command) -> Result<(), Failure> {
     let step = |act: &'static str| move |errno| Failure::setup(act, errno);
     let mut passed = vec![0, 1, 2];
     passed.extend(&command.keep);
     let ruleset = command.landlock.as_ref().map(|plan| landlock::prepare(plan, &passed)).transpose()?;
     if command.has(&Defence::NoPrivileges) {
         kernel::drop_capabilities().map_err(step("drop capabilities"))?;
-        nix::sys::prctl::set_no_new_privs().map_err(step("set no_new_privs"))?;
     }
     nix::unistd::chdir(command.directory.as_c_str()).map_err(|errno| {
         let directory = command.directory.to_string_lossy();
@@ -156,8 +174,7 @@ fn confine(command: &Command, filter: &[seccomp::Instruction], first: &Control, 
         use std::os::fd::AsFd;
         kernel::landlock_restrict(ruleset.as_fd()).map_err(step("put Landlock in force"))?;
     }
-    let listener = if command.has(&Defence::SystemCalls) { load(command, filter, listens)? } else { Err(None) };
-    first.hand_listener(listener).map_err(step("hand over what listens to the filter"))
+    Ok(())
 }
 
 /// Loads the filter; what listens to it, or why nothing does.

@@ -6,8 +6,8 @@ use super::kernel;
 use super::mounts::{open, open_root};
 use crate::backend::bubblewrap::Landlock;
 use nix::errno::Errno;
-use nix::fcntl::{FcntlArg, OFlag, fcntl};
-use nix::sys::stat::{SFlag, fstat};
+use nix::fcntl::{FcntlArg, OFlag, fcntl, openat};
+use nix::sys::stat::{Mode, SFlag, fstat};
 use std::os::fd::{AsFd, OwnedFd, RawFd};
 
 // linux/landlock.h, LANDLOCK_ACCESS_FS_*.
@@ -93,7 +93,7 @@ pub fn prepare(plan: &Landlock, passed: &[RawFd]) -> Result<OwnedFd, Failure> {
 
 fn allow(ruleset: &OwnedFd, root: &OwnedFd, path: &[u8], rights: u64) -> Result<(), Failure> {
     let failed = |errno| Failure::setup(format!("let Landlock allow `{}`", String::from_utf8_lossy(path)), errno);
-    let place = match open(root.as_fd(), path) {
+    let place = match walk(root, path) {
         Ok(place) => place,
         // Not there, or not for us: then there is nothing to allow.
         Err(Errno::ENOENT | Errno::EACCES | Errno::ENOTDIR | Errno::ELOOP) => return Ok(()),
@@ -103,6 +103,19 @@ fn allow(ruleset: &OwnedFd, root: &OwnedFd, path: &[u8], rights: u64) -> Result<
     let directory = SFlag::from_bits_truncate(mode & SFlag::S_IFMT.bits()) == SFlag::S_IFDIR;
     let rights = if directory { rights } else { rights & ON_FILES };
     kernel::landlock_allow(ruleset.as_fd(), place.as_fd(), rights).map_err(failed)
+}
+
+/// Opens a place without following a link, as [`open`] does, by calls that the command's filter leaves open: it is in force
+/// by now.
+fn walk(root: &OwnedFd, path: &[u8]) -> Result<OwnedFd, Errno> {
+    let mut names = path.split(|byte| *byte == b'/').filter(|name| !name.is_empty()).peekable();
+    let mut at: Option<OwnedFd> = None;
+    while let Some(name) = names.next() {
+        let between = if names.peek().is_some() { OFlag::O_DIRECTORY } else { OFlag::empty() };
+        let flags = OFlag::O_PATH | OFlag::O_CLOEXEC | OFlag::O_NOFOLLOW | between;
+        at = Some(openat(at.as_ref().unwrap_or(root), name, flags, Mode::empty())?);
+    }
+    at.map_or_else(|| root.try_clone().map_err(|_| Errno::EMFILE), Ok)
 }
 
 /// What the command may write by a descriptor already, it may also reach as `/dev/stdout` and the like: a terminal or a

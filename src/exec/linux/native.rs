@@ -170,6 +170,7 @@ fn prepare(
     };
     let turn = |given: Result<(), Errno>| given.map_err(|errno| Failure::setup("start the command", errno));
     turn(ours.hand_over(&received()?))?;
+    turn(ours.give_turn(proc.is_some()))?;
     let plan: Plan = wire::read(&received()?).ok_or_else(|| Failure::setup("understand the plan", Errno::EBADMSG))?;
     let doors = match &plan.network {
         Network::Proxy(ports) if own_network => Some(capture::open(ports, !missing.contains(&Defence::Redirection))?),
@@ -177,7 +178,7 @@ fn prepare(
     };
     let alone = doors.as_ref().is_some_and(Doors::alone);
     let mut entered = Ok(());
-    mounts::enter(stage, &plan, missing, || entered = ours.give_turn(proc.is_some()))?;
+    mounts::enter(stage, &plan, missing, || entered = ours.give_turn(true))?;
     turn(entered)?;
     if doors.is_some() {
         mounts::cover_names()?;
