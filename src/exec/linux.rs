@@ -11,6 +11,7 @@
 // The clippy bans on `std::fs` and `process::Command` keep other rooms out; this is one that may.
 #![allow(clippy::disallowed_methods)]
 
+mod beside;
 mod broker;
 mod bwrap;
 mod caller;

@@ -2,6 +2,7 @@
 //!
 //! Runs in a process with one thread; nothing here may panic, and every step that fails is the end.
 
+use super::beside::Bell;
 use super::control::{Control, Failure, Report, Stage};
 use super::defence::Defence;
 use super::{kernel, landlock, wire};
@@ -77,18 +78,19 @@ pub fn start(command: &Command, control: &Control, first: &Control) -> ! {
     end(control, failure)
 }
 
-/// The same for a process that is started before there is a tree or a command: pid 1 hands the command over with a turn that
-/// says whether it listens, gives it another one once the tree is the root, and the last once nothing else is reached from there.
-/// The filter, which takes the longest, is loaded while the tree is made.
-pub fn await_turns(first: &Control, control: &Control) -> ! {
-    let Ok(Some(command)) = first.take_over() else { kernel::exit(125) };
+/// The same for a process that is started before there is a tree or a command: pid 1 rings and hands the command over, with a
+/// turn that says whether it listens, rings again once the tree is the root, and gives it the last turn once nothing else is
+/// reached from there. The filter, which takes the longest, is loaded while the tree is made.
+pub fn await_turns(first: &Control, bell: &Bell, control: &Control) -> ! {
+    let rung = || bell.wait().map_err(|errno| Failure::setup("wait for the tree", errno));
+    let command = rung().ok().and_then(|()| first.take_over().ok().flatten()).unwrap_or_else(|| kernel::exit(125));
     let turn = || first.await_turn().unwrap_or_else(|| kernel::exit(125));
     let become_it = || {
         let mut command: Command =
             wire::read(&command).ok_or_else(|| Failure::setup("understand what to run", Errno::EBADMSG))?;
         let filter = prepare(&command)?;
         filter_calls(&command, &filter, first, turn())?;
-        turn();
+        rung()?;
         confine(&command)?;
         if turn() {
             command.is_alone();

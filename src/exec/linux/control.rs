@@ -110,10 +110,6 @@ const CHUNK: usize = 32 * 1024;
 
 const LENGTH: usize = size_of::<usize>();
 
-/// So long is waited without sleep, as long as nobody else has work for the processor: what a start waits for comes within
-/// that, and to be woken on a processor that has gone to rest takes about as long again.
-const SOON: std::time::Duration = std::time::Duration::from_millis(2);
-
 impl Control {
     pub fn pair() -> Result<(Control, Control), Errno> {
         let (ours, theirs) = socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)?;
@@ -286,13 +282,9 @@ impl Control {
     }
 
     fn wait(&self, packet: &mut [u8]) -> Result<usize, Errno> {
-        let since = std::time::Instant::now();
         loop {
-            let soon = since.elapsed() < SOON;
-            let flags = if soon { MsgFlags::MSG_DONTWAIT } else { MsgFlags::empty() };
-            match nix::sys::socket::recv(self.0.as_raw_fd(), packet, flags) {
+            match nix::sys::socket::recv(self.0.as_raw_fd(), packet, MsgFlags::empty()) {
                 Err(Errno::EINTR) => (),
-                Err(Errno::EAGAIN) if soon => std::thread::yield_now(),
                 got => return got,
             }
         }

@@ -4,6 +4,7 @@
 //! differs from run to run is handed over afterwards: nothing that this process knew when it was copied is used there, but
 //! who it is, and what a test takes out.
 
+use super::beside::{self, Bell};
 use super::capture::Doors;
 use super::command::{self, Command};
 use super::control::{Control, Failure, Report};
@@ -57,8 +58,10 @@ fn begin(keep: &[RawFd], missing: &[Defence]) -> Result<Started, Error> {
         Control::pair().map_err(|errno| Error::Setup { act: "make a control socket".into(), source: errno.into() })?;
     let ids = (nix::unistd::geteuid().as_raw(), nix::unistd::getegid().as_raw());
     let flags = u64::from(without(FIRST, missing).cast_unsigned());
+    let here = beside::here();
     match kernel::clone(flags) {
         Ok(kernel::Cloned::Parent(pid, pidfd)) => {
+            beside::give_way();
             heap::grow();
             Ok(Started {
                 pid,
@@ -70,7 +73,7 @@ fn begin(keep: &[RawFd], missing: &[Defence]) -> Result<Started, Error> {
         }
         Ok(kernel::Cloned::Child) => {
             drop(ours);
-            first(&theirs, ids, keep, missing)
+            first(&theirs, ids, here, keep, missing)
         }
         Err(errno) => Err(Error::Setup { act: cannot_make_namespaces(errno).into(), source: errno.into() }),
     }
@@ -113,9 +116,10 @@ fn cannot_make_namespaces(errno: Errno) -> &'static str {
 }
 
 /// pid 1. Never returns, and never unwinds into the copy of the parent's stack it stands on.
-fn first(control: &Control, ids: (u32, u32), keep: &[RawFd], missing: &[Defence]) -> ! {
+fn first(control: &Control, ids: (u32, u32), maker: Option<usize>, keep: &[RawFd], missing: &[Defence]) -> ! {
     let live = || {
-        let Err(failure) = prepare(control, ids, keep, missing);
+        let moved = beside::move_from(maker).map_err(|errno| Failure::setup("run beside the supervisor", errno));
+        let Err(failure) = moved.and_then(|()| prepare(control, ids, keep, missing));
         let _ = control.report(&Report::Failed(failure));
     };
     let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(live));
@@ -142,17 +146,23 @@ fn prepare(
     nix::unistd::chdir("/").map_err(|errno| Failure::setup("enter `/`", errno))?;
     // The process that becomes the command, also made while there is time.
     let (ours, theirs) = Control::pair().map_err(|errno| Failure::setup("make a control socket", errno))?;
+    let bell = Bell::new().map_err(|errno| Failure::setup("make a descriptor to wake by", errno))?;
+    let here = beside::here();
     let Some(child) = kernel::fork().map_err(|errno| Failure::setup("fork", errno))? else {
-        let held = [&[0, 1, 2, control.as_raw_fd(), theirs.as_raw_fd()], keep].concat();
+        let held = [&[0, 1, 2, control.as_raw_fd(), theirs.as_raw_fd(), bell.as_raw_fd()], keep].concat();
         if let Err(errno) = kernel::close_all_but(&held) {
             let _ = control.report(&Report::Failed(Failure::setup("close descriptors", errno)));
             kernel::exit(125);
         }
-        command::await_turns(&theirs, control)
+        if let Err(errno) = beside::move_from(here) {
+            let _ = control.report(&Report::Failed(Failure::setup("run beside pid 1", errno)));
+            kernel::exit(125);
+        }
+        command::await_turns(&theirs, &bell, control)
     };
     drop(theirs);
     // The standard streams stay until the command runs, for a word about a fault of our own.
-    kernel::close_all_but(&[0, 1, 2, control.as_raw_fd(), ours.as_raw_fd()])
+    kernel::close_all_but(&[0, 1, 2, control.as_raw_fd(), ours.as_raw_fd(), bell.as_raw_fd()])
         .map_err(|errno| Failure::setup("close descriptors", errno))?;
     raise_open_files()?;
     let own_network = !missing.contains(&Defence::NetworkNamespace);
@@ -169,7 +179,10 @@ fn prepare(
         Err(errno) => Err(Failure::setup("receive the plan", errno)),
     };
     let turn = |given: Result<(), Errno>| given.map_err(|errno| Failure::setup("start the command", errno));
-    turn(ours.hand_over(&received()?))?;
+    let command = received()?;
+    // It may be more than fits in between: who reads it is awake.
+    turn(bell.ring())?;
+    turn(ours.hand_over(&command))?;
     turn(ours.give_turn(proc.is_some()))?;
     let plan: Plan = wire::read(&received()?).ok_or_else(|| Failure::setup("understand the plan", Errno::EBADMSG))?;
     let doors = match &plan.network {
@@ -178,7 +191,7 @@ fn prepare(
     };
     let alone = doors.as_ref().is_some_and(Doors::alone);
     let mut entered = Ok(());
-    mounts::enter(stage, &plan, missing, || entered = ours.give_turn(true))?;
+    mounts::enter(stage, &plan, missing, || entered = bell.ring())?;
     turn(entered)?;
     if doors.is_some() {
         mounts::cover_names()?;
@@ -186,7 +199,7 @@ fn prepare(
     init::ready(control, doors)?;
     let broker = init::hear(control, &ours, proc, missing)?;
     turn(ours.give_turn(alone))?;
-    drop((ours, plan));
+    drop((ours, bell, plan));
     init::attend(control, child, broker.as_ref())
 }
 
