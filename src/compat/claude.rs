@@ -30,46 +30,78 @@ pub fn translate(text: &str) -> Translation {
     let mut lists = Lists::default();
     // What its shell may write by itself.
     reader.out.base.push_str("\n# Where it is started, its shell writes.\nallow write $WORKSPACE\n");
-    let mut no_edits = None;
+    let mut edits = Edits::default();
     for (name, at) in reader.properties(&At { key: String::new(), value: &root }) {
         match name {
-            "permissions" => no_edits = permissions(&mut reader, &at, &mut lists),
+            "permissions" => permissions(&mut reader, &at, &mut lists, &mut edits),
             "sandbox" => sandbox(&mut reader, &at, &mut lists),
             "env" => environment(&mut reader, &at),
             _ => {}
         }
     }
-    if let Some(place) = no_edits {
-        // Whatever else here opens: what is not understood of it is refused below.
-        let opened = lists.allow_write.iter().filter_map(|entry| path::read(&entry.text, Places::default()).ok());
-        let opened = opened.map(|path| path.target());
-        let all: Vec<_> = std::iter::once("$WORKSPACE".to_owned()).chain(opened).collect();
-        reader.state(&place, vec![settings::later(), format!("forbid write [{}]", all.join(", "))]);
-    }
+    edits.state(&mut reader, &lists);
     lists.state(&mut reader, Places::default());
     reader.out
 }
 
-/// Where nothing at all may be edited, the place of the rule that says so.
-fn permissions<'t>(reader: &mut Reader<'t>, at: &At<'_, 't>, lists: &mut Lists) -> Option<Place> {
+/// What is said of edits as a whole, which is known when every rule is read.
+#[derive(Default)]
+struct Edits {
+    /// The rule that lets nothing be edited.
+    none: Option<Place>,
+    /// The rules that let no notebook be edited.
+    no_notebooks: Vec<Place>,
+    /// Whether the workspace is edited there without a question.
+    unasked: bool,
+    /// The mode, where one is named that asks.
+    asking: Option<Place>,
+}
+
+impl Edits {
+    fn state(&self, reader: &mut Reader<'_>, lists: &Lists) {
+        for place in &self.no_notebooks {
+            // By the ends of their names: that is all that makes a notebook of a file.
+            reader.state(place, vec![settings::later(), "forbid write **/*.ipynb".to_owned()]);
+        }
+        if let Some(place) = &self.none {
+            // Whatever else here opens: what is not understood of it is refused where the lists are stated.
+            let opened = lists.allow_write.iter().filter_map(|entry| path::read(&entry.text, Places::default()).ok());
+            let opened = opened.map(|path| path.target());
+            let all: Vec<_> = std::iter::once("$WORKSPACE".to_owned()).chain(opened).collect();
+            reader.state(place, vec![settings::later(), format!("forbid write [{}]", all.join(", "))]);
+            let message = "a command writes its own temporary directory and the devices, so that those stay open";
+            reader.say(Gravity::Looser, place.clone(), message);
+        } else if !self.unasked {
+            let (place, why) = match &self.asking {
+                Some(place) => (place.clone(), "a run asks nobody"),
+                None => (
+                    Place { key: "permissions.defaultMode".to_owned(), line: 1, column: 1 },
+                    "without this key Claude Code asks before it edits, and a run asks nobody",
+                ),
+            };
+            reader.say(Gravity::Looser, place, format!("{why}: the workspace is written without a question"));
+        }
+    }
+}
+
+fn permissions<'t>(reader: &mut Reader<'t>, at: &At<'_, 't>, lists: &mut Lists, edits: &mut Edits) {
     const KEYS: &[&str] =
         &["allow", "ask", "deny", "additionalDirectories", "defaultMode", "disableBypassPermissionsMode"];
-    let mut no_edits = None;
     for (name, at) in reader.members(at, KEYS) {
         match name {
             "allow" => {
                 for rule in reader.strings(&at) {
-                    allow(reader, &rule, lists);
+                    allow(reader, &rule, lists, edits);
                 }
             }
             "deny" => {
                 for rule in reader.strings(&at) {
-                    deny(reader, &rule, &mut no_edits);
+                    deny(reader, &rule, edits);
                 }
             }
             "ask" => {
                 for rule in reader.strings(&at) {
-                    if deny(reader, &rule, &mut no_edits) {
+                    if deny(reader, &rule, edits) {
                         let message = format!("`{}`: a run asks nobody, so that it is denied", rule.text);
                         reader.say(Gravity::Lost, rule.place, message);
                     }
@@ -79,33 +111,45 @@ fn permissions<'t>(reader: &mut Reader<'t>, at: &At<'_, 't>, lists: &mut Lists) 
             "defaultMode" => {
                 let Some(mode) = reader.string(&at) else { continue };
                 match mode.text.as_str() {
-                    "plan" => no_edits = Some(mode.place),
-                    "default" | "dontAsk" => {
-                        let message = "a run asks nobody: the workspace is written without a question";
-                        reader.say(Gravity::Looser, mode.place, message);
+                    "plan" => edits.none = Some(mode.place),
+                    "acceptEdits" | "bypassPermissions" => {
+                        edits.unasked = true;
+                        reader.lose(&at, NOBODY);
                     }
-                    _ => reader.lose(&at, "a run asks nobody, so that there are no modes of asking"),
+                    // One that is not known here may ask.
+                    _ => edits.asking = Some(mode.place),
                 }
             }
-            _ => reader.lose(&at, "a run asks nobody, so that there are no modes of asking"),
+            _ => reader.lose(&at, NOBODY),
         }
-    }
-    no_edits
-}
-
-/// `Tool(specifier)`, or `Tool` alone; `Tool(*)` and `Tool(**)` are the tool alone.
-fn parts(rule: &str) -> (&str, Option<&str>) {
-    match rule.trim().split_once('(') {
-        Some((tool, rest)) => {
-            let specifier = rest.strip_suffix(')').unwrap_or(rest).trim();
-            (tool.trim(), Some(specifier).filter(|specifier| !matches!(*specifier, "*" | "**")))
-        }
-        None => (rule.trim(), None),
     }
 }
 
-fn allow(reader: &mut Reader<'_>, rule: &Text, lists: &mut Lists) {
-    match parts(&rule.text) {
+const NOBODY: &str = "a run asks nobody, so that there are no modes of asking";
+
+/// `Tool(specifier)`, or `Tool` alone; `Tool(*)` and `Tool(**)` are the tool alone. Nothing where the brackets are not a pair.
+fn parts(rule: &str) -> Option<(&str, Option<&str>)> {
+    let rule = rule.trim();
+    let Some((tool, rest)) = rule.split_once('(') else {
+        return (!rule.contains(')')).then_some((rule, None));
+    };
+    let specifier = rest.strip_suffix(')')?.trim();
+    Some((tool.trim(), Some(specifier).filter(|specifier| !matches!(*specifier, "*" | "**"))))
+}
+
+/// The parts of a rule, or that it is refused.
+fn read_parts<'r>(reader: &mut Reader<'_>, rule: &'r Text) -> Option<(&'r str, Option<&'r str>)> {
+    let parts = parts(&rule.text);
+    if parts.is_none() {
+        let message = format!("`{}` is no rule: expected `TOOL` or `TOOL(WHAT)`", rule.text);
+        settings::refuse_at(reader, &rule.place, message);
+    }
+    parts
+}
+
+fn allow(reader: &mut Reader<'_>, rule: &Text, lists: &mut Lists, edits: &mut Edits) {
+    let Some((tool, place)) = read_parts(reader, rule) else { return };
+    match (tool, place) {
         // Open by default.
         ("Read" | "Grep" | "Glob" | "LS" | "NotebookRead", None) => {}
         ("Read", Some(place)) => {
@@ -119,15 +163,17 @@ fn allow(reader: &mut Reader<'_>, rule: &Text, lists: &mut Lists) {
             }
         }
         // The workspace, which is open.
-        ("Edit" | "Write" | "MultiEdit" | "NotebookEdit", None) => {}
+        ("Edit", None) => edits.unasked = true,
+        ("Write" | "MultiEdit" | "NotebookEdit", None) => {}
         ("WebFetch", Some(host)) => connect(reader, rule, host, Side::Allowed),
-        _ => without(reader, rule, Gravity::Lost),
+        _ => without(reader, rule, tool, Gravity::Lost),
     }
 }
 
 /// Whether a rule that closes something could be said.
-fn deny(reader: &mut Reader<'_>, rule: &Text, no_edits: &mut Option<Place>) -> bool {
-    let (verb, place) = match parts(&rule.text) {
+fn deny(reader: &mut Reader<'_>, rule: &Text, edits: &mut Edits) -> bool {
+    let Some((tool, place)) = read_parts(reader, rule) else { return true };
+    let (verb, place) = match (tool, place) {
         // What closes reading closes the other ways of reading there.
         ("Read" | "Grep" | "Glob" | "LS" | "NotebookRead", Some(place)) => ("read", place),
         ("Edit" | "Write" | "MultiEdit" | "NotebookEdit", Some(place)) => ("write", place),
@@ -141,8 +187,12 @@ fn deny(reader: &mut Reader<'_>, rule: &Text, no_edits: &mut Option<Place>) -> b
             reader.say(Gravity::Looser, rule.place.clone(), message);
             return true;
         }
-        ("Edit" | "Write", None) => {
-            *no_edits = Some(rule.place.clone());
+        ("Edit" | "Write" | "MultiEdit", None) => {
+            edits.none = Some(rule.place.clone());
+            return true;
+        }
+        ("NotebookEdit", None) => {
+            edits.no_notebooks.push(rule.place.clone());
             return true;
         }
         ("WebFetch", None) => {
@@ -151,7 +201,7 @@ fn deny(reader: &mut Reader<'_>, rule: &Text, no_edits: &mut Option<Place>) -> b
             return true;
         }
         _ => {
-            without(reader, rule, Gravity::Looser);
+            without(reader, rule, tool, Gravity::Looser);
             return false;
         }
     };
@@ -163,8 +213,8 @@ fn deny(reader: &mut Reader<'_>, rule: &Text, no_edits: &mut Option<Place>) -> b
     true
 }
 
-fn without(reader: &mut Reader<'_>, rule: &Text, gravity: Gravity) {
-    let message = match parts(&rule.text).0 {
+fn without(reader: &mut Reader<'_>, rule: &Text, tool: &str, gravity: Gravity) {
+    let message = match tool {
         "Bash" => "a policy does not read command lines; it says what they touch",
         _ => "a policy says what a command touches, not which tool is used",
     };

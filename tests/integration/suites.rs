@@ -1,6 +1,7 @@
 //! `srt test`: what it says of suites that hold, that do not, and that cannot be read.
 
 use crate::support::{Scene, output};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 const POLICY: &str = "\
@@ -91,7 +92,7 @@ fn suites_say_what_holds() {
 #[test]
 fn cases_are_tried_in_the_sandbox() {
     let policy = "srt 1\nuse std/system\ndefault read deny\nallow read, write $WORKSPACE\ndeny read $WORKSPACE/private\n\
-        forbid write $WORKSPACE/keep\ndeny env SECRET\n";
+        forbid write $WORKSPACE/keep\ndeny exec $WORKSPACE/closed\ndeny env SECRET\n";
     let suite = "policy: live.policy\ncases:\n\
         - allow: read $WORKSPACE/keep\n\
         - deny: read $WORKSPACE/private/diary\n\
@@ -104,6 +105,9 @@ fn cases_are_tried_in_the_sandbox() {
         - allow: env $EMPTY\n\
         - deny: read ~/live.policy\n\
         - allow: exec /bin/sh\n\
+        - allow: exec $WORKSPACE/tool\n\
+        - deny: exec $WORKSPACE/closed\n\
+        - allow: exec $WORKSPACE/keep\n\
         - deny: connect example.com:443\n\
         - allow: read $WORKSPACE/none\n";
     let scene = Scene::new()
@@ -111,13 +115,45 @@ fn cases_are_tried_in_the_sandbox() {
         .file("live.yaml", suite)
         .file("work/keep", "x\n")
         .file("work/private/diary", "x\n")
+        .file("work/tool", SCRIPT)
+        .file("work/closed", SCRIPT)
         .env("EMPTY", "");
+    for program in ["tool", "closed"] {
+        executable(&scene.workspace().join(program));
+    }
     let ended = output(&mut scene.srt(["test", "--live", "../live.yaml"]));
     assert_eq!(ended.code, 0, "{ended:?}");
-    assert!(ended.stdout.contains("  11 cases tried in the sandbox\n"), "{}", ended.stdout);
-    assert!(ended.stdout.contains("../live.yaml:15 is not tried there: nothing is there\n"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("  13 cases tried in the sandbox\n"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("../live.yaml:18 is not tried there: nothing is there\n"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("../live.yaml:16 is not tried there: it is no program\n"), "{}", ended.stdout);
     let left: Vec<_> = std::fs::read_dir(scene.workspace()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    assert_eq!(left.len(), 2, "{left:?}");
+    // Nothing was made, and no program ran.
+    assert_eq!(left.len(), 4, "{left:?}");
+}
+
+fn executable(path: &Path) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// A program that leaves something behind where it runs.
+const SCRIPT: &str = "#!/bin/sh\n: > \"${0%/*}/ran\"\n";
+
+/// What a probe made goes, though the probe ended before it said so.
+#[test]
+fn a_probe_that_dies_leaves_nothing() {
+    // The shell that tries it is one that dies with the file made.
+    let dies = "#!/bin/sh\n: > \"$5\" && : > \"$HOME/work/was-made\"; kill -9 $$\n";
+    let policy = "srt 1\nuse std/system\ndefault read deny\nallow read, write $WORKSPACE\nallow read ~/bin\n";
+    let scene = Scene::new()
+        .file("live.policy", policy)
+        .file("live.yaml", "policy: live.policy\ncases:\n  - allow: write $WORKSPACE/made\n")
+        .file("bin/sh", dies);
+    executable(&scene.home().join("bin/sh"));
+    let path = format!("{}/bin:/usr/bin:/bin", scene.home().display());
+    let ended = output(scene.srt(["test", "--live", "../live.yaml"]).env("PATH", path));
+    assert!(ended.code == 1 && ended.stdout.contains("it could not be tried"), "{ended:?}");
+    assert!(scene.workspace().join("was-made").exists(), "{ended:?}");
+    assert!(!scene.workspace().join("made").exists());
 }
 
 /// A case is not tried where what tries it did not run: nothing was refused then, whatever the case expects.

@@ -6,6 +6,8 @@
 use super::super::files;
 use sandbox_runtime::suite::Case;
 use sandbox_runtime::vocabulary::{BUILT_IN, System, is_variable};
+use std::io::Read as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -43,12 +45,7 @@ pub fn attempt(case: &Case, directory: &Path) -> Outcome {
         }
         _ => return Outcome::NotTried("nothing is tried that leaves the machine"),
     };
-    let done = run(case, directory, &probe);
-    if let (Ok(true), Some(made)) = (&done, &probe.made) {
-        // In a place of the sandbox's own it is gone already.
-        let _ = std::fs::remove_file(made);
-    }
-    compare(case, done)
+    compare(case, run(case, directory, &probe))
 }
 
 /// What tries an access: lines for a shell, which end by saying one of two words, so that nothing else that goes wrong is
@@ -63,6 +60,17 @@ struct Probe<'a> {
     set: Option<&'a str>,
 }
 
+impl Drop for Probe<'_> {
+    /// What it made goes however it ended; in a place of the sandbox's own it is gone already. Nothing was there before, and
+    /// what holds something was not made by it.
+    fn drop(&mut self) {
+        let Some(made) = &self.made else { return };
+        if made.symlink_metadata().is_ok_and(|found| found.is_file() && found.len() == 0) {
+            let _ = std::fs::remove_file(made);
+        }
+    }
+}
+
 const DONE: &str = "done";
 const REFUSED: &str = "refused";
 
@@ -73,7 +81,10 @@ const LIST: &str = "if (for entry in \"$1\"/* \"$1\"/.[!.]* \"$1\"/..?*; do \
 const READ: &str = "if (exec 3< \"$1\"); then echo done; else echo refused; fi";
 const APPEND: &str = "if (exec 3>> \"$1\"); then echo done; else echo refused; fi";
 const MAKE: &str = "if (set -C; : > \"$2\"); then echo done; else echo refused; fi";
-const EXEC: &str = "if test -x \"$1\"; then echo done; else echo refused; fi";
+/// With so little memory a program ends by a signal before its first instruction, after the kernel has let it be started:
+/// `execve(2)`, of SIGKILL and SIGSEGV "past the point of no return". 126 and 127 are the shell's for what it cannot start.
+const EXEC: &str = "(ulimit -v 64 && exec \"$1\") 2>/dev/null; \
+     case $? in 126|127) echo refused;; 137|139) echo done;; esac";
 
 /// What tries an access to a path, by what lies there, and what it makes.
 fn script(verb: &str, path: &Path) -> Result<(&'static str, Option<PathBuf>), &'static str> {
@@ -94,13 +105,31 @@ fn script(verb: &str, path: &Path) -> Result<(&'static str, Option<PathBuf>), &'
         "write" if path.is_file() => APPEND,
         "write" if !there && path.parent().is_some_and(Path::is_dir) => MAKE,
         "write" if !there => return Err("the directory it would be made in is not there"),
-        "exec" if path.is_file() => EXEC,
+        "exec" if path.is_file() => {
+            startable(path)?;
+            EXEC
+        }
         _ => return Err("neither a file nor a directory is there"),
     };
     if made.as_deref().is_some_and(|made| there && files::is_there(made).unwrap_or(true)) {
         return Err("what would be made in it is there already");
     }
     Ok((script, made))
+}
+
+/// Whether the kernel itself starts a file, for want of a policy: what it cannot, a shell may read as its own script.
+fn startable(path: &Path) -> Result<(), &'static str> {
+    let start = |path: &Path| {
+        let mut start = [0; 4];
+        let length = std::fs::File::open(path)?.read(&mut start)?;
+        Ok::<_, std::io::Error>(start[..length].to_vec())
+    };
+    let mode = path.metadata().map_or(0, |found| found.permissions().mode());
+    let start = start(path).map_err(|_| "it cannot be looked at")?;
+    if mode & 0o111 == 0 || !(start.starts_with(b"\x7fELF") || start.starts_with(b"#!")) {
+        return Err("it is no program");
+    }
+    Ok(())
 }
 
 /// The path on this machine.

@@ -1,7 +1,7 @@
 //! Every key of the settings' schema is honoured, or refused with what to write instead; none is passed over.
 
 use super::{PLACES, alone, policy, shown, translated};
-use sandbox_runtime::compat::{Gravity, Places, Text as Part, claude, codex, settings};
+use sandbox_runtime::compat::{Gravity, Places, Text as Part, Translation, claude, codex, settings};
 use sandbox_runtime::ir::{Access, decide, special};
 use sandbox_runtime::sets::{host::Name, path::AbsPath, peer::Protocol};
 use sandbox_runtime::source::{Sources, Span};
@@ -241,7 +241,7 @@ fn claude_code_and_codex_are_read() {
     }
 }
 
-fn decided(translation: &sandbox_runtime::compat::Translation, access: &Access) -> bool {
+fn decided(translation: &Translation, access: &Access) -> bool {
     assert!(!translation.refused(), "{:#?}", translation.said);
     decide(&policy(alone(translation.policy("x")), System::Linux), access).allowed
 }
@@ -257,10 +257,13 @@ fn no_deny_of_claude_code_comes_out_weaker() {
         port,
         protocol: Protocol::Tcp,
     };
-    let closed: [(&str, Vec<Access>); 11] = [
-        ("\"deny\":[\"Edit\"]", vec![write("/opt/x/a"), write("/data/a")]),
-        ("\"deny\":[\"Write(*)\"]", vec![write("/opt/x/a"), write("/data/a")]),
-        ("\"defaultMode\":\"plan\"", vec![write("/opt/x/a"), write("/data/a")]),
+    let everything = || vec![write("/opt/x/a"), write("/data/a")];
+    let closed: [(&str, Vec<Access>); 13] = [
+        ("\"deny\":[\"Edit\"]", everything()),
+        ("\"deny\":[\"Write(*)\"]", everything()),
+        ("\"ask\":[\"MultiEdit\"]", everything()),
+        ("\"defaultMode\":\"plan\"", everything()),
+        ("\"deny\":[\"NotebookEdit\"]", vec![write("/opt/x/a.ipynb"), write("/data/b/.ipynb")]),
         ("\"ask\":[\"Edit(//opt/x/a)\"]", vec![write("/opt/x/a")]),
         ("\"deny\":[\" MultiEdit( //opt/x/** ) \"]", vec![write("/opt/x"), write("/opt/x/a/b")]),
         ("\"deny\":[\"Read(//opt/x/*.pem)\"]", vec![read("/opt/x/a.pem"), write("/opt/x/a.pem")]),
@@ -276,21 +279,47 @@ fn no_deny_of_claude_code_comes_out_weaker() {
              \"sandbox\":{{\"network\":{{\"allowedDomains\":[\"evil.example\"]}}}}}}"
         ))
     };
+    let said = |translation: &Translation| -> Vec<String> {
+        translation.wrong().map(|said| format!("{:?} {}", said.gravity, said.message)).collect()
+    };
+    let asks = "Looser without this key Claude Code asks before it edits, and a run asks nobody: the workspace is written \
+        without a question";
+    let own = "Looser a command writes its own temporary directory and the devices, so that those stay open";
     let open = file("");
-    assert_eq!(open.wrong().count(), 0);
+    assert_eq!(said(&open), [asks]);
     for (rule, accesses) in closed {
         let translation = file(&format!(",{rule}"));
-        assert_eq!(translation.wrong().count(), 0, "{rule}: {:#?}", translation.said);
+        // What stays open where nothing is edited, and else that nobody is asked: nothing more is looser.
+        let no_edits = accesses == everything();
+        assert_eq!(said(&translation), [if no_edits { own } else { asks }], "{rule}");
         for access in accesses {
             assert!(decided(&open, &access), "{access} without {rule}");
             assert!(!decided(&translation, &access), "{access} with {rule}");
         }
     }
-    for rule in ["Bash(curl:*)", "mcp__x", "Task", "NotebookEdit", "Read"] {
+    for rule in ["Bash(curl:*)", "mcp__x", "Task", "Read"] {
         for list in ["deny", "ask"] {
-            let translation = file(&format!(",\"{list}\":[\"{rule}\"]"));
-            let looser = translation.said.iter().any(|said| said.gravity == Gravity::Looser);
-            assert!(looser && !translation.refused(), "{list} {rule}: {:#?}", translation.said);
+            let translation = file(&format!(",\"{list}\":[\"{rule}\"],\"defaultMode\":\"acceptEdits\""));
+            let looser = translation.said.iter().filter(|said| said.gravity == Gravity::Looser).count();
+            assert!(looser == 1 && !translation.refused(), "{list} {rule}: {:#?}", translation.said);
+        }
+    }
+    // Whether the workspace is written without a question there too.
+    for (rest, looser) in [
+        (",\"defaultMode\":\"default\"", true),
+        (",\"defaultMode\":\"dontAsk\"", true),
+        (",\"defaultMode\":\"acceptEdit\"", true),
+        (",\"defaultMode\":\"acceptEdits\"", false),
+        (",\"defaultMode\":\"bypassPermissions\"", false),
+    ] {
+        assert_eq!(file(rest).wrong().count(), usize::from(looser), "{rest}");
+    }
+    assert_eq!(claude::translate("{\"permissions\":{\"allow\":[\"Edit\"]}}").wrong().count(), 0);
+    assert_eq!(said(&claude::translate("{\"sandbox\":{\"enabled\":true}}")), [asks]);
+    for rule in ["Edit(a", "Edit(a)b", "Edit)", "Bash(curl"] {
+        for list in ["allow", "deny", "ask"] {
+            let text = format!("{{\"permissions\":{{\"{list}\":[\"{rule}\"]}}}}");
+            assert!(claude::translate(&text).refused(), "{list} {rule}");
         }
     }
     for rule in ["Edit(!a)", "Read(a\\\\*)", "Edit()", "Edit(../a)"] {
