@@ -5,6 +5,7 @@
 
 use super::{alone, policy, translated};
 use proptest::prelude::*;
+use sandbox_runtime::compat::claude;
 use sandbox_runtime::ir::{Access, decide, special};
 use sandbox_runtime::sets::{host::Name, path::AbsPath, peer::Protocol};
 use sandbox_runtime::vocabulary::System;
@@ -143,13 +144,31 @@ proptest! {
         prop_assume!(!same_in_other_words(&files));
         let translation = translated(&files.json());
         prop_assert!(!translation.refused(), "{:#?}", translation.said);
-        let policy = policy(translation.texts("s.json"), System::Linux);
-        for path in &world {
+        // As a run takes the settings, and as `srt import` writes them down.
+        for parts in [translation.texts("s.json"), alone(translation.policy("s.json"))] {
+            let policy = policy(parts, System::Linux);
+            for path in &world {
+                let written = format!("/{}", path.join("/"));
+                let place = AbsPath::parse(&written).unwrap();
+                let (read, write) = (Access::Read(place.clone()), Access::Write(place));
+                prop_assert_eq!(decide(&policy, &read).allowed, files.reads(path), "read {}", &written);
+                prop_assert_eq!(decide(&policy, &write).allowed, files.writes(path), "write {}", &written);
+            }
+        }
+    }
+
+    /// Claude Code's own: a deny beats an ask, which beats an allow; here nobody is asked.
+    #[test]
+    fn claude_code_is_decided_as_its_documents_say(rules in claude()) {
+        let translation = claude::translate(&rules.json());
+        prop_assert!(!translation.refused(), "{:#?}", translation.said);
+        let policy = policy(alone(translation.policy("s.json")), System::Linux);
+        for path in &world(3) {
             let written = format!("/{}", path.join("/"));
             let place = AbsPath::parse(&written).unwrap();
             let (read, write) = (Access::Read(place.clone()), Access::Write(place));
-            prop_assert_eq!(decide(&policy, &read).allowed, files.reads(path), "read {}", &written);
-            prop_assert_eq!(decide(&policy, &write).allowed, files.writes(path), "write {}", &written);
+            prop_assert_eq!(decide(&policy, &read).allowed, rules.reads(path), "read {}", &written);
+            prop_assert_eq!(decide(&policy, &write).allowed, rules.writes(path), "write {}", &written);
         }
     }
 
@@ -180,6 +199,63 @@ proptest! {
             }
         }
     }
+}
+
+/// Permission rules: lists of tools, each with a path, and the directories that are opened besides.
+#[derive(Debug, Clone)]
+struct Rules {
+    allow: Vec<(&'static str, String)>,
+    ask: Vec<(&'static str, String)>,
+    deny: Vec<(&'static str, String)>,
+    directories: Vec<String>,
+}
+
+impl Rules {
+    /// Whether a rule that closes, an ask or a deny, is of one of these tools and holds a path.
+    fn closes(&self, tools: &[&str], path: &[&str]) -> bool {
+        self.ask.iter().chain(&self.deny).any(|(tool, entry)| tools.contains(tool) && holds(entry, path))
+    }
+
+    /// What closes reading closes searching as well, and the reverse.
+    fn reads(&self, path: &[&str]) -> bool {
+        !self.closes(&["Read", "Grep", "Glob"], path)
+    }
+
+    /// A rule about edits is one about every tool that edits. What may not be read is not edited.
+    fn writes(&self, path: &[&str]) -> bool {
+        let edits = ["Edit", "Write", "MultiEdit"];
+        let edited = self.allow.iter().any(|(tool, entry)| edits.contains(tool) && holds(entry, path));
+        (edited || self.directories.iter().any(|entry| holds(entry, path)))
+            && !self.closes(&edits, path)
+            && !path.contains(&".vscode")
+            && self.reads(path)
+    }
+
+    fn json(&self) -> String {
+        let list = |rules: &[(&str, String)]| -> Vec<String> {
+            // `//` begins an absolute path there.
+            rules.iter().map(|(tool, entry)| format!("{tool}(/{entry})")).collect()
+        };
+        serde_json::json!({ "permissions": {
+            "allow": list(&self.allow),
+            "ask": list(&self.ask),
+            "deny": list(&self.deny),
+            "additionalDirectories": self.directories,
+            "defaultMode": "acceptEdits",
+        } })
+        .to_string()
+    }
+}
+
+fn claude() -> impl Strategy<Value = Rules> {
+    let rule = || {
+        let tool = prop::sample::select(vec!["Read", "Edit", "Edit", "Write", "MultiEdit", "Grep", "Glob"]);
+        (tool, entry())
+    };
+    let allow = prop::collection::vec(rule(), 0..=3);
+    let closing = || prop::collection::vec(rule(), 0..=2);
+    (allow, closing(), closing(), prop::collection::vec(entry(), 0..=1))
+        .prop_map(|(allow, ask, deny, directories)| Rules { allow, ask, deny, directories })
 }
 
 fn host() -> impl Strategy<Value = String> {
