@@ -59,6 +59,17 @@ pub struct Label {
     pub text: String,
 }
 
+/// A remedy that needs no thought: with it the finding is gone, and what was meant is still said. What it comes to in the text
+/// is `crate::fix`'s to say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fix {
+    /// To write `by` instead of `was`, where that stands in the span once.
+    Replace { span: Span, was: String, by: String },
+    /// To take out what stands there: a comment, a target of a rule, the name of a `let`; with it the statement, where nothing
+    /// else is left of that.
+    Remove(Span),
+}
+
 /// One finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
@@ -72,12 +83,22 @@ pub struct Diagnostic {
     pub help: Option<String>,
     /// The shortest access that shows it, where there is one.
     pub witness: Option<String>,
+    /// The remedy, where it is a mechanical one.
+    pub fix: Option<Fix>,
 }
 
 impl Diagnostic {
     /// A finding of `code` at the level the code has by itself.
     pub fn new(code: &'static Code, message: impl Into<String>) -> Self {
-        Self { code, level: code.level, message: message.into(), labels: Vec::new(), help: None, witness: None }
+        Self {
+            code,
+            level: code.level,
+            message: message.into(),
+            labels: Vec::new(),
+            help: None,
+            witness: None,
+            fix: None,
+        }
     }
 
     /// Adds a place; the first one added is where the finding is.
@@ -98,6 +119,13 @@ impl Diagnostic {
     #[must_use]
     pub fn witness(mut self, witness: impl Into<String>) -> Self {
         self.witness = Some(witness.into());
+        self
+    }
+
+    /// Gives the remedy that needs no thought.
+    #[must_use]
+    pub fn fix(mut self, fix: impl Into<Option<Fix>>) -> Self {
+        self.fix = fix.into();
         self
     }
 

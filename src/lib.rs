@@ -12,6 +12,7 @@ pub mod compile;
 pub mod diagnostic;
 pub mod event;
 pub mod exec;
+pub mod fix;
 pub mod host;
 pub mod ir;
 pub mod lint;

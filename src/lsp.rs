@@ -5,6 +5,7 @@
 //! of a text. Nothing of the language is known here that `syntax`, `resolve`, `check` and `analysis` do not say; files and the
 //! environment come from [`Surroundings`], and nothing touches the network.
 
+mod actions;
 mod checking;
 mod completion;
 mod diagnostics;
@@ -24,11 +25,11 @@ use document::Document;
 use frame::Incoming;
 use lsp_server::{ErrorCode, Message, Notification, Request, Response};
 use lsp_types::{
-    CompletionOptions, DocumentChanges, FoldingRangeProviderCapability, HoverProviderCapability, InitializeResult,
-    OneOf, OptionalVersionedTextDocumentIdentifier, PrepareRenameResponse, RenameOptions, SemanticTokens,
-    SemanticTokensFullOptions, SemanticTokensOptions, ServerCapabilities, ServerInfo, TextDocumentEdit,
-    TextDocumentSyncCapability, TextDocumentSyncKind, TextDocumentSyncOptions, Uri, WorkDoneProgressOptions,
-    WorkspaceEdit, notification, request,
+    CodeActionKind, CodeActionOptions, CompletionOptions, DocumentChanges, FoldingRangeProviderCapability,
+    HoverProviderCapability, InitializeResult, OneOf, OptionalVersionedTextDocumentIdentifier, PrepareRenameResponse,
+    RenameOptions, SemanticTokens, SemanticTokensFullOptions, SemanticTokensOptions, ServerCapabilities, ServerInfo,
+    TextDocumentEdit, TextDocumentSyncCapability, TextDocumentSyncKind, TextDocumentSyncOptions, Uri,
+    WorkDoneProgressOptions, WorkspaceEdit, notification, request,
 };
 use serde::de::DeserializeOwned;
 use std::io::{BufRead, Write};
@@ -191,6 +192,10 @@ impl Server<'_> {
                 let items = completion::items(&document, place.position, server.around, server.workspace.as_deref());
                 Ok(Some(items.into()))
             }),
+            "textDocument/codeAction" => self.answer::<request::CodeActionRequest>(asked, |server, params| {
+                let document = server.document(&params.text_document.uri)?;
+                Ok(Some(actions::actions(&document, params.range, &params.context)))
+            }),
             "textDocument/definition" => self.answer::<request::GotoDefinition>(asked, |server, params| {
                 let place = params.text_document_position_params;
                 let found = names::definition(&server.document(&place.text_document.uri)?, place.position);
@@ -318,6 +323,13 @@ fn capabilities() -> ServerCapabilities {
             trigger_characters: Some(["$", "/", "\"", " "].map(str::to_owned).to_vec()),
             ..CompletionOptions::default()
         }),
+        code_action_provider: Some(
+            CodeActionOptions {
+                code_action_kinds: Some(vec![CodeActionKind::QUICKFIX]),
+                ..CodeActionOptions::default()
+            }
+            .into(),
+        ),
         definition_provider: Some(OneOf::Left(true)),
         references_provider: Some(OneOf::Left(true)),
         rename_provider: Some(OneOf::Right(RenameOptions {

@@ -3,12 +3,14 @@
 use super::arguments::{Check, CheckFormat};
 use super::{files, flags, load, output, status};
 use sandbox_runtime::check::Given;
-use sandbox_runtime::diagnostic::{Diagnostic, Level};
+use sandbox_runtime::diagnostic::{Diagnostic, Level, to_json};
+use sandbox_runtime::fix::{Edit, Remedy, remedy};
 use sandbox_runtime::host::Host;
 use sandbox_runtime::lint::UNDECIDED;
 use sandbox_runtime::report::{Checked, github, junit, sarif};
 use sandbox_runtime::resolve::Options;
 use sandbox_runtime::source::Sources;
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 pub fn check(check: &Check) -> u8 {
@@ -73,10 +75,26 @@ pub fn check(check: &Check) -> u8 {
     outcome.status()
 }
 
-fn json(all: &[Checked]) -> serde_json::Value {
+fn json(all: &[Checked]) -> Value {
     let read = all.iter().filter_map(|file| Some((&file.file, file.said.as_ref().ok()?)));
-    read.map(|(file, (said, sources))| serde_json::json!({ "file": file, "diagnostics": output::json(said, sources) }))
-        .collect()
+    let finding = |said: &Diagnostic, sources: &Sources| {
+        let mut finding = to_json(said, sources);
+        finding["fix"] = remedy(said, sources).map_or(Value::Null, |remedy| fix(&remedy, sources));
+        finding
+    };
+    read.map(|(file, (said, sources))| {
+        let said: Vec<_> = said.iter().map(|said| finding(said, sources)).collect();
+        json!({ "file": file, "diagnostics": said })
+    })
+    .collect()
+}
+
+fn fix(remedy: &Remedy, sources: &Sources) -> Value {
+    let edit = |edit: &Edit| {
+        let file = sources.get(edit.span.source).name();
+        json!({ "file": file, "start": edit.span.start, "end": edit.span.end, "text": edit.text })
+    };
+    json!({ "title": remedy.title, "edits": remedy.edits.iter().map(edit).collect::<Vec<_>>() })
 }
 
 /// How a check ended; what comes later weighs more.

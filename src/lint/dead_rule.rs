@@ -3,9 +3,11 @@
 use super::{is_given, listed};
 use crate::analysis::{Answer, Budget, Study, Worth};
 use crate::codes;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Fix};
 use crate::ir::{Access, RuleId};
+use crate::source::Span;
 use crate::vocabulary::Effect;
+use std::collections::HashSet;
 
 codes! {
     /// # `dead-rule`
@@ -53,7 +55,17 @@ pub(super) fn worths(study: &Study<'_>) -> Vec<(RuleId, Worth)> {
 /// One finding for each `allow` that is dead, and not for being denied as a whole in the same words.
 pub(super) fn check(study: &Study<'_>, worths: &[(RuleId, Worth)]) -> Vec<Diagnostic> {
     let dead = worths.iter().filter(|(_, worth)| *worth == Worth::Dead);
-    dead.filter_map(|(id, _)| one(study, *id)).collect()
+    dead.filter_map(|(id, _)| Some(one(study, *id)?.fix(removal(study, worths, *id)))).collect()
+}
+
+/// To take out what a rule is written as: where it is several, under several verbs or by braces, each of them is for nothing.
+pub(super) fn removal(study: &Study<'_>, worths: &[(RuleId, Worth)], id: RuleId) -> Option<Fix> {
+    let span: Span = study.policy().rule(id).span;
+    let idle = worths.iter().filter(|(_, worth)| matches!(worth, Worth::Dead | Worth::Redundant(_)));
+    let idle: HashSet<RuleId> = idle.map(|(id, _)| *id).collect();
+    let all = (0..).map(RuleId).zip(&study.policy().rules);
+    let mut written = all.filter(|(_, rule)| rule.span == span);
+    written.all(|(id, _)| idle.contains(&id)).then_some(Fix::Remove(span))
 }
 
 fn one(study: &Study<'_>, id: RuleId) -> Option<Diagnostic> {

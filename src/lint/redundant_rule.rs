@@ -1,5 +1,6 @@
 //! An `allow` without which nothing would change.
 
+use super::dead_rule::removal;
 use super::listed;
 use crate::analysis::{Study, Worth};
 use crate::codes;
@@ -64,7 +65,7 @@ pub(super) fn check(study: &Study<'_>, worths: &[(RuleId, Worth)]) -> Vec<Diagno
         };
         let text = format!("permitted by this as well{line}");
         diagnostic.labels.extend(span.map(|span| Label { span, text }));
-        diagnostic.help(help).witness(access.to_string())
+        diagnostic.help(help).witness(access.to_string()).fix(removal(study, worths, id))
     };
     redundant.map(one).collect()
 }

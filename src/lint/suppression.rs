@@ -4,7 +4,7 @@
 //! not parse has no statement to stand above.
 
 use crate::codes;
-use crate::diagnostic::{Code, Diagnostic, Level};
+use crate::diagnostic::{Code, Diagnostic, Fix, Level};
 use crate::ir::{Policy, Suppression};
 use crate::source::Span;
 
@@ -69,6 +69,7 @@ pub fn unused(policy: &Policy, used: &[bool], given: impl Fn(Span) -> bool) -> V
             Diagnostic::new(&UNUSED_SUPPRESSION, format!("`allow({})` silences nothing here", suppression.code))
                 .label(suppression.span, "no such finding at the statement below")
                 .help("take the comment away")
+                .fix(Fix::Remove(suppression.span))
         })
         .collect()
 }

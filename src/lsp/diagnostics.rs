@@ -30,6 +30,11 @@ pub(super) fn shown(found: &Found, document: &Document, used: bool) -> Vec<Diagn
     wanted.map(|said| one(said, found, document, &lines, &uses)).collect()
 }
 
+/// A finding whose place is in the text itself.
+pub(super) fn of(said: &diagnostic::Diagnostic, found: &Found, document: &Document) -> Diagnostic {
+    one(said, found, document, &Lines::of(&found.text), &[])
+}
+
 fn one(
     said: &diagnostic::Diagnostic,
     found: &Found,

@@ -1,10 +1,12 @@
 //! SARIF 2.1.0 (OASIS Standard, 27 March 2020), for code scanning.
 //!
 //! One run, a rule for each code that was raised, its page as the rule's help. Columns count UTF-16 code units, which
-//! readers assume where nothing is said, and which is said (§3.14.17). No fixes: our findings say what to do in words.
+//! readers assume where nothing is said, and which is said (§3.14.17). A remedy that needs no
+//! thought is a fix.
 
 use super::{Checked, file_of, relative};
 use crate::diagnostic::{Code, Diagnostic};
+use crate::fix::{Edit, remedy};
 use crate::source::{Sources, Span};
 use serde_json::{Value, json};
 
@@ -98,7 +100,35 @@ fn result(said: &Diagnostic, sources: &Sources, file: &str, rules: &[&Code], roo
     if !related.is_empty() {
         result["relatedLocations"] = json!(related);
     }
+    if let Some(remedy) = remedy(said, sources) {
+        let changes = remedy.edits.iter().filter_map(|edit| change(edit, sources, root));
+        result["fixes"] = json!([{
+            "description": { "text": remedy.title },
+            "artifactChanges": changes.collect::<Vec<_>>(),
+        }]);
+    }
     result
+}
+
+fn change(edit: &Edit, sources: &Sources, root: &str) -> Option<Value> {
+    let file = file_of(sources, edit.span, root)?;
+    Some(json!({
+        "artifactLocation": artifact(&file),
+        "replacements": [{
+            "deletedRegion": region(sources, edit.span),
+            "insertedContent": { "text": edit.text },
+        }],
+    }))
+}
+
+fn region(sources: &Sources, span: Span) -> Value {
+    let extent = sources.extent(span);
+    json!({
+        "startLine": extent.line,
+        "startColumn": extent.column,
+        "endLine": extent.end_line,
+        "endColumn": extent.end_column,
+    })
 }
 
 /// A location; a text that is no file is named by what it is.
@@ -107,17 +137,8 @@ fn place(sources: &Sources, span: Span, root: &str) -> Value {
         let name = sources.get(span.source).name();
         return json!({ "logicalLocations": [{ "fullyQualifiedName": name, "kind": "module" }] });
     };
-    let extent = sources.extent(span);
     json!({
-        "physicalLocation": {
-            "artifactLocation": artifact(&file),
-            "region": {
-                "startLine": extent.line,
-                "startColumn": extent.column,
-                "endLine": extent.end_line,
-                "endColumn": extent.end_column,
-            },
-        },
+        "physicalLocation": { "artifactLocation": artifact(&file), "region": region(sources, span) },
     })
 }
 

@@ -1,7 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use crate::diagnostic::{Diagnostic, Level};
+use crate::diagnostic::{Diagnostic, Fix, Level};
 use crate::resolve;
 use crate::source::Span;
 
@@ -28,7 +28,11 @@ fn files() -> Vec<Checked> {
         one(Level::Warning, "several lines").label(at("[\n  /a,\n]"), "these"),
         one(Level::Note, "about the whole file"),
         one(Level::Note, "from a flag").label(Span::new(flag, 0..3), "this"),
-        one(Level::Error, "again").label(at("𝄞\n"), "here"),
+        one(Level::Error, "again").label(at("𝄞\n"), "here").fix(Fix::Replace {
+            span: at("\"$WORKSPACE/𝄞\""),
+            was: "𝄞".to_owned(),
+            by: "b".to_owned(),
+        }),
     ];
     vec![
         Checked { file: "./a b,c:%.policy".to_owned(), said: Ok((said, sources)) },
@@ -68,6 +72,14 @@ fn sarif_has_what_its_schema_requires() {
     let region = serde_json::json!({ "startLine": 4, "startColumn": 12, "endLine": 6, "endColumn": 2 });
     assert_eq!(place(1)["region"], region);
     assert_eq!(place(2)["region"], serde_json::json!({ "startLine": 1 }));
+    // The remedy is where its word is, not where the finding is; what has none says nothing of one.
+    assert!(results[..4].iter().all(|result| result.get("fixes").is_none()));
+    let fix = &results[4]["fixes"][0];
+    assert_eq!(fix["description"]["text"], "write `b` instead of `𝄞`");
+    let region = serde_json::json!({ "startLine": 3, "startColumn": 24, "endLine": 3, "endColumn": 26 });
+    assert_eq!(fix["artifactChanges"][0]["artifactLocation"]["uri"], "a%20b,c%3A%25.policy");
+    let replacement = serde_json::json!([{ "deletedRegion": region, "insertedContent": { "text": "b" } }]);
+    assert_eq!(fix["artifactChanges"][0]["replacements"], replacement);
     let module = &results[0]["relatedLocations"][0];
     assert_eq!(module["logicalLocations"][0]["fullyQualifiedName"], "std/system");
     assert!(module.get("physicalLocation").is_none());

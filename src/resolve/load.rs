@@ -5,7 +5,7 @@
 use super::codes::{INCLUDE, WRITABLE_INCLUDE};
 use super::ready::{self, Ready};
 use super::{Files, Options, std};
-use crate::diagnostic::{Diagnostic, nearest};
+use crate::diagnostic::{Diagnostic, Fix, nearest};
 use crate::ir::Origin;
 use crate::source::{SourceId, Sources, Span};
 use crate::syntax::{self, ast};
@@ -158,12 +158,14 @@ impl<'a> Loader<'a> {
 
     fn unknown_module(&mut self, name: &str, span: Span) {
         let known: Vec<_> = std::MODULES.iter().map(|(module, _)| *module).collect();
-        let help = match nearest(name, known.iter().copied()) {
+        let near = nearest(name, known.iter().copied());
+        let fix = near.map(|near| Fix::Replace { span, was: name.to_owned(), by: near.to_owned() });
+        let help = match near {
             Some(near) => format!("use `std/{near}`"),
             None => format!("use one of {}", known.iter().map(|n| format!("`std/{n}`")).collect::<Vec<_>>().join(", ")),
         };
         let message = format!("there is no module `std/{name}`");
-        self.diagnostics.push(Diagnostic::new(&INCLUDE, message).label(span, "not known").help(help));
+        self.diagnostics.push(Diagnostic::new(&INCLUDE, message).label(span, "not known").help(help).fix(fix));
     }
 
     pub fn read(&mut self, path: &str, span: Span) -> Option<String> {

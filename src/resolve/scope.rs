@@ -3,7 +3,7 @@
 
 use super::Options;
 use super::codes::{INVALID_VARIABLE, UNKNOWN_VARIABLE, UNUSED_VARIABLE};
-use crate::diagnostic::{Diagnostic, nearest};
+use crate::diagnostic::{Diagnostic, Fix, nearest};
 use crate::source::Span;
 use crate::syntax::ast;
 use crate::vocabulary::BUILT_IN;
@@ -83,12 +83,14 @@ impl<'a> Scope<'a> {
         }
         let candidates = BUILT_IN.iter().copied().chain(self.lets.keys().copied());
         let candidates = candidates.chain(self.options.defines.keys().map(String::as_str));
-        let help = match nearest(name, candidates) {
+        let near = nearest(name, candidates);
+        let fix = near.map(|near| Fix::Replace { span, was: format!("${name}"), by: format!("${near}") });
+        let help = match near {
             Some(near) => format!("use `${near}`"),
             None => format!("define it in this file by `let {name} = …`, or give `--define {name}=VALUE`"),
         };
         let message = format!("there is no variable `${name}`");
-        diagnostics.push(Diagnostic::new(&UNKNOWN_VARIABLE, message).label(span, "not known here").help(help));
+        diagnostics.push(Diagnostic::new(&UNKNOWN_VARIABLE, message).label(span, "not known here").help(help).fix(fix));
         None
     }
 
@@ -129,7 +131,8 @@ impl<'a> Scope<'a> {
             if !self.used.contains(*name) {
                 let diagnostic = Diagnostic::new(&UNUSED_VARIABLE, format!("nothing uses `${name}`"));
                 let diagnostic = diagnostic.label(*span, "defined here");
-                diagnostics.push(diagnostic.help("use it in a rule of this file, or take it out"));
+                let diagnostic = diagnostic.help("use it in a rule of this file, or take it out");
+                diagnostics.push(diagnostic.fix(Fix::Remove(*span)));
             }
         }
     }

@@ -75,9 +75,7 @@ pub(super) fn about(region: &str) -> Complaint {
     let rest = &region[at..];
     let found = found(rest);
     let range = at..at + found.len();
-    let known = |candidates: &mut dyn Iterator<Item = &'static str>| {
-        nearest(found, candidates).map(|word| format!("did you mean `{word}`?"))
-    };
+    let known = |candidates: &mut dyn Iterator<Item = &'static str>| nearest(found, candidates);
     let expects = |rule: Rule| breach.expected.contains(&rule);
     let expects_end = expects(Rule::end) || expects(Rule::EOI);
     let complain = |message: String, help: String| Complaint {
@@ -146,7 +144,13 @@ pub(super) fn about(region: &str) -> Complaint {
     };
     let message = format!("expected {expected}, found {shown}");
     let special = special(&breach, word, found, &region[..at]);
-    complain(message, suggestion.or(special).unwrap_or_else(help))
+    let Some(near) = suggestion else { return complain(message, special.unwrap_or_else(help)) };
+    let complaint = complain(message, meant(near));
+    Complaint { fault: complaint.fault.instead(found, near), ..complaint }
+}
+
+fn meant(word: &str) -> String {
+    format!("did you mean `{word}`?")
 }
 
 /// Help for slips that are made often.
@@ -253,6 +257,7 @@ fn not_a_statement(region: &str, word: &str) -> Complaint {
     let line = region.lines().next().unwrap_or_default();
     let range = 0..shown.len().min(line.len());
     let words = STATEMENTS.iter().map(|(word, _)| *word).chain(["except", "because"]);
+    let mut near = None;
     let (message, help) = if let Some(verb) = Verb::from_word(word) {
         let effects = Effect::ALL.iter().map(|effect| format!("`{effect} {verb}`")).collect::<Vec<_>>().join(", ");
         (format!("expected an effect before the verb `{verb}`"), format!("write one of {effects}"))
@@ -263,13 +268,19 @@ fn not_a_statement(region: &str, word: &str) -> Complaint {
     } else if shown == "]" {
         ("this `]` closes nothing".to_owned(), "take it out".to_owned())
     } else {
-        let help = if let Some(near) = nearest(word, words) {
-            format!("did you mean `{near}`?")
+        near = nearest(word, words);
+        let help = if let Some(near) = near {
+            meant(near)
         } else {
             let all = STATEMENTS.iter().map(|(word, _)| format!("`{word}`")).collect::<Vec<_>>().join(", ");
             format!("start the line with one of {all}")
         };
         (format!("expected a statement, found `{shown}`"), help)
     };
-    Complaint { fault: Fault::new(&codes::SYNTAX, message, help), range }
+    let fault = Fault::new(&codes::SYNTAX, message, help);
+    let fault = match near {
+        Some(near) => fault.instead(word, near),
+        None => fault,
+    };
+    Complaint { fault, range }
 }

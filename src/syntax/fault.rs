@@ -1,6 +1,6 @@
 //! What is wrong with one token, before it is known where in the file the token stands.
 
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Code, Diagnostic, Fix};
 use crate::source::Span;
 use std::ops::Range;
 
@@ -14,11 +14,13 @@ pub(super) struct Fault {
     /// The words at the place.
     pub label: &'static str,
     pub help: String,
+    /// What stands there, and what alone can be meant by it.
+    instead: Option<(String, String)>,
 }
 
 impl Fault {
     pub fn new(code: &'static Code, message: impl Into<String>, help: impl Into<String>) -> Self {
-        Self { code, message: message.into(), range: None, label: "", help: help.into() }
+        Self { code, message: message.into(), range: None, label: "", help: help.into(), instead: None }
     }
 
     /// Narrows the place to some bytes of the token.
@@ -32,9 +34,17 @@ impl Fault {
         self
     }
 
+    /// What alone can be meant, and what was written for it.
+    pub fn instead(mut self, was: impl Into<String>, by: impl Into<String>) -> Self {
+        self.instead = Some((was.into(), by.into()));
+        self
+    }
+
     pub fn diagnostic(self, place: Place) -> Diagnostic {
         let span = self.range.map_or(place.span, |range| place.part(range));
-        Diagnostic::new(self.code, self.message).label(span, self.label).help(self.help)
+        // Looked for in all of the token: the place may be a part of what is written otherwise.
+        let fix = self.instead.map(|(was, by)| Fix::Replace { span: place.span, was, by });
+        Diagnostic::new(self.code, self.message).label(span, self.label).help(self.help).fix(fix)
     }
 }
 

@@ -157,6 +157,7 @@ fn variable(pair: Pair<'_>) -> Result<Variable, Fault> {
             format!("`?` follows `${name}`, and only `$env.NAME` may be unset"),
             format!("write `${name}`"),
         )
+        .instead(format!("${name}?"), format!("${name}"))
         .at(range));
     }
     Ok(Variable { name, optional, fallback: None })
@@ -169,7 +170,8 @@ fn variable_fault(text: &str, suffix: &str) -> Fault {
             &codes::TOKEN,
             format!("a variable is written without braces, not `${{{name}}}`"),
             format!("write `${name}`"),
-        );
+        )
+        .instead(format!("${{{name}}}"), format!("${name}"));
     }
     let after =
         text[1..].trim_start_matches("env.").trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');

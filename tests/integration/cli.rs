@@ -336,7 +336,7 @@ fn json_has_the_shapes_that_the_book_describes() {
     let check = json(&["check", "--format", "json", "../wrong.policy"]);
     assert_eq!(keys(&check[0]), ["diagnostics", "file"]);
     let finding = &check[0]["diagnostics"][0];
-    assert_eq!(keys(finding), ["code", "help", "labels", "level", "message", "witness"]);
+    assert_eq!(keys(finding), ["code", "fix", "help", "labels", "level", "message", "witness"]);
     assert_eq!(keys(&finding["labels"][0]), ["column", "end", "file", "line", "start", "text"]);
     let explain = json(&["explain", "--policy", "../agent.policy", "--format", "json", "read", "private/diary"]);
     assert_eq!(keys(&explain), ["allowed", "decisive", "matching", "object", "raises", "suggestion", "verb", "why"]);

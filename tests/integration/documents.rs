@@ -269,6 +269,103 @@ fn every_example_on_a_page_raises_its_code_alone_and_every_remedy_nothing() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
+/// A remedy that is offered takes its finding away, and brings no other: of the pages' examples, and of what is written wrong
+/// most often.
+#[test]
+fn what_is_offered_as_a_remedy_is_one() {
+    let mut texts: Vec<(String, Shown)> = Vec::new();
+    for code in sandbox_runtime::codes() {
+        let Some(example) = section(code.page, "Example") else { continue };
+        let mut shown = Shown::default();
+        for (words, body, _) in blocks(example) {
+            let words: Vec<&str> = words.split(',').collect();
+            if let Some(name) = words.iter().find_map(|word| word.strip_prefix("file-")) {
+                shown.0.insert(name.to_owned(), (body.clone(), words.contains(&"writable")));
+            } else if let Some(text) = whole(&words.join(","), &body) {
+                texts.push((text, Shown(shown.0.clone())));
+            }
+        }
+    }
+    for line in [
+        "alow read /a",
+        "allow raed /a",
+        "allow read $WORKSPCE",
+        "allow read \"$WORKSPCE/a b\"",
+        "use std/systm",
+        "use std/system",
+        "allow read /a/",
+        "allow read /a//b",
+        "allow read .",
+        "allow read ${HOME}/a",
+        "allow read $CACHE?",
+        "allow connect 127.1:80",
+        "allow connect a.example:90-80",
+        "limit memry 1GiB",
+        "on lnux {\n  allow read /a\n}",
+        "expect dny read /a",
+        "default reed deny",
+        "allow read /a excpt /a/b",
+        "let x = /a",
+        "allow read /a\nallow read [/a/b, /c]",
+        "deny read /a\nallow read, write [/a, /b]",
+        "# lint: allow(dead-rule) it is not\nallow read /a",
+        "deny read /a\nallow read [\n  /c, # one\n  /a,\n]",
+        "let x = [/a, /b]\nallow read $x\ndeny read /a",
+        "allow read /a\nallow read, write /a/b",
+    ] {
+        texts.push((format!("srt 1\ndefault read deny\n{line}\n"), Shown::default()));
+    }
+    let mut tried: BTreeMap<String, usize> = BTreeMap::new();
+    let mut wrong = String::new();
+    for (text, shown) in texts {
+        let found = |text: &str| -> Vec<serde_json::Value> {
+            let scene = Scene::new().file("example.policy", text);
+            for (name, (text, _)) in &shown.0 {
+                // A place on another machine is not made on this one.
+                if !name.starts_with('/') {
+                    let path = scene.home().join(name);
+                    fs::create_dir_all(path.parent().unwrap()).unwrap();
+                    fs::write(path, text).unwrap();
+                }
+            }
+            let ended = output(scene.srt(["check", "--format", "json", "example.policy"]).current_dir(scene.home()));
+            let files: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+            files[0]["diagnostics"].as_array().unwrap().clone()
+        };
+        let before = found(&text);
+        for said in before.iter().filter(|said| !said["fix"].is_null()) {
+            let mut mended = text.clone();
+            let mut edits = said["fix"]["edits"].as_array().unwrap().clone();
+            edits.sort_by_key(|edit| std::cmp::Reverse(edit["start"].as_u64()));
+            for edit in edits {
+                let at = |key: &str| usize::try_from(edit[key].as_u64().unwrap()).unwrap();
+                mended.replace_range(at("start")..at("end"), edit["text"].as_str().unwrap());
+            }
+            let codes = |said: &[serde_json::Value]| -> BTreeMap<String, usize> {
+                let mut count = BTreeMap::new();
+                for one in said {
+                    *count.entry(one["code"].as_str().unwrap().to_owned()).or_default() += 1;
+                }
+                count
+            };
+            let (was, after) = (codes(&before), found(&mended));
+            let is = codes(&after);
+            let code = said["code"].as_str().unwrap();
+            *tried.entry(code.to_owned()).or_default() += 1;
+            let more = is.iter().any(|(code, count)| was.get(code).is_none_or(|was| was < count));
+            if more || is.get(code).unwrap_or(&0) >= &was[code] {
+                wrong.push_str(&format!("{text}\nbecame\n{mended}\n{was:?}\n{is:?}\n\n"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+    let words: Vec<_> = tried.iter().map(|(code, count)| format!("{code} {count}")).collect();
+    for code in ["syntax", "unknown-variable", "unused-suppression", "dead-rule", "redundant-rule", "unused-variable"] {
+        assert!(tried.contains_key(code), "{code} is never mended: {words:?}");
+    }
+    assert!(tried.values().sum::<usize>() >= 25, "{words:?}");
+}
+
 /// Shipped policies are judged as people judge them: by `srt check`, down to the notes, on every system.
 #[test]
 fn shipped_policies_raise_nothing() {

@@ -303,6 +303,44 @@ fn names_lead_to_where_they_are_defined_and_can_be_changed() {
 }
 
 #[test]
+fn remedies_are_offered_where_the_finding_is() {
+    let scene = scene();
+    let mut client = Client::new(&scene);
+    let wrong = GOOD.replace("allow read", "alow read");
+    client.open("a.policy", &format!("# \u{1F600}\n{wrong}"));
+    let said = client.findings("a.policy", 1);
+    let ask = |client: &mut Client, line: u32, character: u32, only: serde_json::Value| {
+        let place = json!({ "line": line, "character": character });
+        let context = json!({ "diagnostics": [], "only": only });
+        client.request(
+            "textDocument/codeAction",
+            json!({ "textDocument": { "uri": client.uri("a.policy") },
+                "range": { "start": place, "end": place }, "context": context }),
+        )
+    };
+    let found = ask(&mut client, 4, 2, json!(null));
+    assert_eq!(found.as_array().unwrap().len(), 1, "{found}");
+    assert_eq!(found[0]["title"], "write `allow` instead of `alow`");
+    assert_eq!(found[0]["kind"], "quickfix");
+    assert_eq!(found[0]["diagnostics"], json!([said[0]]));
+    let edit = &found[0]["edit"]["documentChanges"][0];
+    assert_eq!(edit["textDocument"], json!({ "uri": client.uri("a.policy"), "version": 1 }));
+    client.changes("a.policy", 2, json!([{ "range": edit["edits"][0]["range"], "text": edit["edits"][0]["newText"] }]));
+    assert!(client.findings("a.policy", 2).is_empty());
+    assert_eq!(ask(&mut client, 4, 2, json!(null)), json!([]));
+    // A rule that is for nothing, with its line.
+    client.change("a.policy", 3, &format!("{GOOD}allow read /usr/share/doc\n"));
+    client.findings("a.policy", 3);
+    assert_eq!(ask(&mut client, 5, 14, json!(["refactor"])), json!([]));
+    assert_eq!(ask(&mut client, 3, 14, json!(["quickfix"])), json!([]));
+    let found = ask(&mut client, 5, 14, json!(["quickfix"]));
+    let edit = &found[0]["edit"]["documentChanges"][0]["edits"][0];
+    assert_eq!(found[0]["title"], "take this rule out");
+    let whole = json!({ "start": { "line": 5, "character": 0 }, "end": { "line": 6, "character": 0 } });
+    assert_eq!((&edit["range"], &edit["newText"]), (&whole, &json!("")));
+}
+
+#[test]
 fn folds_and_colours_need_no_text_without_faults() {
     let (_scene, mut client) = rich();
     let asked = json!({ "textDocument": { "uri": client.uri("a.policy") } });

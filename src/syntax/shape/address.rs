@@ -26,6 +26,7 @@ pub(super) fn v4(text: &str) -> Result<Ipv4Addr, Fault> {
         ),
         (Some(address), _) | (None, Some(address)) => {
             Fault::new(&codes::ADDRESS, message, format!("write `{address}`, which some programs read it as"))
+                .instead(text, address.to_string())
         }
         (None, None) => Fault::new(
             &codes::ADDRESS,

@@ -138,18 +138,22 @@ fn abstract_socket(name: &str, reach: Reach) -> Result<Shape, Fault> {
 fn empty_segment(text: &str, at: usize) -> Fault {
     if at == text.len() {
         let kept = text.trim_end_matches('/');
+        let kept = if kept.is_empty() { "/" } else { kept };
         return Fault::new(
             &codes::PATH,
             format!("`{text}` ends in `/`"),
-            format!("write `{}`, which is that place and all below it", if kept.is_empty() { "/" } else { kept }),
+            format!("write `{kept}`, which is that place and all below it"),
         )
+        .instead(text, kept)
         .at(at.saturating_sub(1)..at);
     }
     let mut fixed = text.to_owned();
     while fixed.contains("//") {
         fixed = fixed.replace("//", "/");
     }
-    Fault::new(&codes::PATH, format!("`//` stands in `{text}`"), format!("write `{fixed}`")).at(at - 1..at + 1)
+    Fault::new(&codes::PATH, format!("`//` stands in `{text}`"), format!("write `{fixed}`"))
+        .instead(text, fixed)
+        .at(at - 1..at + 1)
 }
 
 fn segment(pair: Pair<'_>) -> Result<Segment, Fault> {
@@ -329,7 +333,8 @@ fn fault(text: &str, breach: &Breach) -> Fault {
         );
     }
     if text == "." || text == "./" {
-        return Fault::new(&codes::PATH, format!("{expected}, found `{text}`"), "write `$WORKSPACE`");
+        return Fault::new(&codes::PATH, format!("{expected}, found `{text}`"), "write `$WORKSPACE`")
+            .instead(text, "$WORKSPACE");
     }
     if text == ".." || text.starts_with("../") {
         return Fault::new(

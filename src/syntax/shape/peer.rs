@@ -204,6 +204,7 @@ fn port_range(pair: Pair<'_>) -> Result<(u16, u16), Fault> {
     let high = ends.next().unwrap_or(Ok(low))?;
     if low > high {
         return Err(Fault::new(&codes::PORTS, format!("the ports `{text}` are none"), format!("write `{high}-{low}`"))
+            .instead(text, format!("{high}-{low}"))
             .at(range));
     }
     Ok((low, high))
