@@ -77,6 +77,14 @@ install: ## build and install `srt` into ~/.cargo/bin, or PREFIX/bin
 man: ## the manual pages, in target/man
 	$(CARGO) run --locked --quiet -- man target/man
 
+.PHONY: vscode
+vscode: ## the extension for Visual Studio Code, target/srt-policy.vsix
+	@.ci/setup vscode
+	mkdir -p target/vscode
+	cp -R -L editors/vscode/. target/vscode
+	cd target/vscode && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	cd target/vscode && npm run --silent package -- --out ../srt-policy.vsix
+
 .PHONY: book
 book: ## the book, as HTML, in target/book
 	@command -v mdbook >/dev/null || \

@@ -12,6 +12,7 @@ mod compile;
 mod console;
 mod diff;
 mod documents;
+mod editors;
 mod faults_table;
 mod lsp;
 mod mutants;
