@@ -4,7 +4,10 @@
 
 pub mod archive;
 pub mod artefact;
+mod environment;
 pub mod live;
+
+pub use environment::environment;
 
 use crate::backend::Target;
 use crate::backend::bubblewrap::{Needs, Plan, lower};

@@ -1,7 +1,20 @@
 //! `srt`: a policy compiler and runner for sandboxes.
 //!
 //! One way of data: [`source`] → [`syntax`] → [`resolve`] → [`bind`] → [`ir`] → [`backend`] → [`exec`]. The book's
-//! architecture chapter has the map.
+//! architecture chapter has the map. What a program that embeds it calls:
+//!
+//! | to | call | with, and what comes out |
+//! |---|---|---|
+//! | parse | [`syntax::parse`] | a text → its tree, and what is wrong with it |
+//! | check | [`check::check`] | texts → everything that `srt check` says of them |
+//! | resolve | [`resolve::resolve`] | texts and what they use → an [`ir::Policy`], whose variables have no values yet |
+//! | bind | [`bind::bind`] | a policy and a [`host::Host`] → an [`ir::BoundPolicy`] |
+//! | decide | [`ir::decide()`] | a policy and an [`ir::Access`] → the verdict and the rules that made it |
+//! | lower | [`compile::compile`] | a bound policy → a plan for Linux, and the gaps; [`compile::artefact`] for the other systems |
+//! | run | `exec::linux::run` | a plan and a `Launch` → how the command ended; before any thread exists |
+//!
+//! `examples/embed.rs` does each of these. Findings are [`diagnostic::Diagnostic`]s: a stage returns its product and what
+//! there is to say; the product of a stage that said an error must not be used.
 
 pub mod analysis;
 pub mod backend;

@@ -7,15 +7,13 @@ use super::live::Live;
 use super::{flags, load, output, print_policy, rule, status};
 use sandbox_runtime::backend::bubblewrap::{Needs, Network, Ports, User};
 use sandbox_runtime::bind::{bind, bind_grants};
-use sandbox_runtime::compile::compile;
+use sandbox_runtime::compile::{compile, environment};
 use sandbox_runtime::diagnostic::{Level, any_error, nearest};
 use sandbox_runtime::event::{Collector, Lines, Sink};
 use sandbox_runtime::exec::linux::{self, Channel, Engine, Error, EventFile, Exit, Launch, Prepared};
-use sandbox_runtime::ir::{Access, BoundPolicy, Policy, decide};
 use sandbox_runtime::proxy::InForce;
 use sandbox_runtime::proxy::upstream::Upstream;
-use sandbox_runtime::sets::path::AbsPath;
-use sandbox_runtime::vocabulary::{Effect, Verb};
+use sandbox_runtime::vocabulary::Effect;
 use std::ffi::OsString;
 use std::path::Path;
 use std::sync::{Arc, Once};
@@ -135,7 +133,8 @@ fn attempt_once(
         return Ok(Ok(None));
     }
     let directory = std::env::current_dir().map_err(|error| format!("cannot tell where this is: {error}"))?;
-    let (environment, set) = (environment(&policy), policy.set.keys().map(Into::into).collect());
+    let set = policy.set.keys().map(Into::into).collect();
+    let environment = environment(&policy, std::env::vars_os());
     let live = match channel {
         Some(channel) => {
             // What is not allowed now may be later.
@@ -280,31 +279,4 @@ fn upstream(quiet: bool) -> Result<Option<Upstream>, String> {
         SAID.call_once(|| output::complain(upstream.says()));
     }
     Ok(upstream)
-}
-
-/// The caller's environment as far as the policy lets it in, and what the policy sets.
-fn environment(policy: &BoundPolicy) -> Vec<(OsString, OsString)> {
-    // Rules of other verbs have no say in a name: they are looked through once, not once a variable.
-    let mut names = Policy::new(policy.system, policy.default_read.clone());
-    names.default_env.clone_from(&policy.default_env);
-    names.rules = policy.rules_of(Verb::Env).map(|(_, rule)| rule.clone()).collect();
-    let mut environment: Vec<(OsString, OsString)> = std::env::vars_os()
-        .filter(|(name, _)| match name.to_str() {
-            // What cannot be named in a policy cannot be allowed by one.
-            None => false,
-            Some(name) => {
-                !policy.set.contains_key(name)
-                    && name != "TMPDIR"
-                    && decide(&names, &Access::Env(name.to_owned())).allowed
-            }
-        })
-        .collect();
-    // Named only where it is there: a program falls back to what it knows, and to nothing that does not exist.
-    let private = policy.facts.variables.get("TMP").filter(|place| {
-        let writable = |place| decide(policy, &Access::Write(place)).allowed;
-        !policy.set.contains_key("TMPDIR") && AbsPath::parse(place).is_ok_and(writable)
-    });
-    environment.extend(private.map(|place| ("TMPDIR".into(), place.into())));
-    environment.extend(policy.set.iter().map(|(name, setting)| (name.into(), setting.value.clone().into())));
-    environment
 }

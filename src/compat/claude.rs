@@ -112,7 +112,9 @@ fn permissions<'t>(reader: &mut Reader<'t>, at: &At<'_, 't>, lists: &mut Lists, 
                 let Some(mode) = reader.string(&at) else { continue };
                 match mode.text.as_str() {
                     "plan" => edits.none = Some(mode.place),
-                    "acceptEdits" | "bypassPermissions" => {
+                    // As a run does.
+                    "acceptEdits" => edits.unasked = true,
+                    "bypassPermissions" => {
                         edits.unasked = true;
                         reader.lose(&at, NOBODY);
                     }

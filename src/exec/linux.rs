@@ -96,6 +96,31 @@ pub struct Launch {
     pub announce: fn(&str),
 }
 
+impl Launch {
+    /// By the native engine, with descriptors 0–2, no proxy, no socket of the host, and nothing said beside the events.
+    pub fn new(
+        command: Vec<OsString>,
+        environment: Vec<(OsString, OsString)>,
+        directory: PathBuf,
+        events: Arc<dyn Sink>,
+    ) -> Self {
+        Self {
+            engine: Engine::Native,
+            prepared: None,
+            command,
+            environment,
+            set: BTreeSet::new(),
+            directory,
+            keep: Vec::new(),
+            rules: None,
+            upstream: None,
+            live: None,
+            events,
+            announce: |_| {},
+        }
+    }
+}
+
 /// How the command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {

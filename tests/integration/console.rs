@@ -9,10 +9,11 @@
 use super::documents::root;
 use crate::support::{Scene, output, srt};
 use std::fs;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// The chapters, and the least number of commands that each shows.
-const CHAPTERS: &[(&str, usize)] = &[("ci.md", 6), ("other-tools.md", 8), ("testing.md", 2)];
+const CHAPTERS: &[(&str, usize)] = &[("ci.md", 6), ("embedding.md", 1), ("other-tools.md", 8), ("testing.md", 2)];
 
 /// The fenced blocks of a chapter: the words after the fence, the body as it stands, and its line.
 fn blocks(markdown: &str) -> Vec<(String, String, usize)> {
@@ -44,7 +45,9 @@ fn home(chapter: &[(String, String, usize)]) -> Scene {
 
 /// What a shell command printed on both streams, in the order in which it was, and its status.
 fn shell(scene: &Scene, command: &str) -> (String, i32) {
-    let path = format!("{}:/usr/local/bin:/usr/bin:/bin", srt().parent().unwrap().display());
+    // Examples are built where the tests are.
+    let examples = Path::new(env!("CARGO_BIN_EXE_srt")).with_file_name("examples");
+    let path = format!("{}:{}:/usr/local/bin:/usr/bin:/bin", srt().parent().unwrap().display(), examples.display());
     let mut started = Command::new("sh");
     started
         .args(["-c", &format!("exec 2>&1\n{command}")])
