@@ -14,6 +14,7 @@ mod flags;
 mod hosts;
 mod limits;
 mod matrix;
+mod mcp;
 mod nest;
 mod network;
 mod places;
