@@ -10,10 +10,12 @@ pub mod listing;
 mod mountinfo;
 #[cfg(unix)]
 mod names;
+mod near;
 #[cfg(unix)]
 pub mod real;
 
 pub use listing::{Listing, nominal};
+pub use near::{is_far, near};
 
 use crate::ir::{MountFact, Node};
 use crate::sets::path::AbsPath;

@@ -16,6 +16,7 @@ mod frame;
 mod hover;
 mod language;
 mod names;
+mod patience;
 mod position;
 mod tokens;
 
@@ -31,14 +32,15 @@ use lsp_types::{
     TextDocumentEdit, TextDocumentSyncCapability, TextDocumentSyncKind, TextDocumentSyncOptions, Uri,
     WorkDoneProgressOptions, WorkspaceEdit, notification, request,
 };
+pub use patience::Patient;
 use serde::de::DeserializeOwned;
 use std::io::{BufRead, Write};
 use std::sync::{Mutex, PoisonError};
 
 /// What a server knows of the machine it stands on.
 pub trait Surroundings: Files + Send + Sync {
-    /// What lies in a directory; nothing where it cannot be read.
-    fn entries(&self, directory: &str) -> Vec<Entry>;
+    /// What lies in a directory, nothing where it cannot be read; `None` where that is not known yet.
+    fn entries(&self, directory: &str) -> Option<Vec<Entry>>;
 
     /// The place that a `~` leads to.
     fn home(&self) -> Option<String>;
@@ -189,8 +191,8 @@ impl Server<'_> {
             "textDocument/completion" => self.answer::<request::Completion>(asked, |server, params| {
                 let place = params.text_document_position;
                 let document = server.document(&place.text_document.uri)?;
-                let items = completion::items(&document, place.position, server.around, server.workspace.as_deref());
-                Ok(Some(items.into()))
+                let list = completion::list(&document, place.position, server.around, server.workspace.as_deref());
+                Ok(Some(list.into()))
             }),
             "textDocument/codeAction" => self.answer::<request::CodeActionRequest>(asked, |server, params| {
                 let document = server.document(&params.text_document.uri)?;

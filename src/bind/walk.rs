@@ -8,7 +8,7 @@ use super::codes::{UNANCHORED_GLOB, UNLISTED_DIRECTORY};
 use super::link::Links;
 use super::private::Private;
 use crate::diagnostic::{Diagnostic, Level};
-use crate::host::Host;
+use crate::host::{Host, is_far};
 use crate::ir::{Policy, Rule, RuleId, Subject};
 use crate::sets::path::{self, AbsPath, FileName, Matcher, Pattern, State};
 use crate::vocabulary::{Effect, Reach, Verb};
@@ -43,8 +43,6 @@ pub(super) const MADE_UP: &[&str] = &[
     "sysfs",
     "tracefs",
 ];
-/// File systems of other machines, or of programs.
-const FAR: &[&str] = &["9p", "afs", "ceph", "cifs", "fuse", "ncpfs", "nfs", "nfs4", "smb3", "smbfs"];
 
 /// What a walk found.
 pub(super) struct Found {
@@ -259,7 +257,7 @@ fn outermost(mut places: Vec<AbsPath>) -> Vec<AbsPath> {
 
 /// Mounts that are not entered: made up by the kernel, or far away, and no rule names a place in them.
 fn closed_mounts(policy: &Policy, host: &dyn Host) -> BTreeSet<AbsPath> {
-    let kind = |kind: &str| MADE_UP.contains(&kind) || FAR.contains(&kind) || kind.starts_with("fuse.");
+    let kind = |kind: &str| MADE_UP.contains(&kind) || is_far(kind);
     let closed = host.mounts().iter().filter(|mount| kind(&mount.kind));
     let mut closed: Vec<&AbsPath> = closed.map(|mount| &mount.at).collect();
     // Few rules name anything near one.

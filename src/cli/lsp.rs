@@ -2,18 +2,27 @@
 
 use super::arguments::Lsp;
 use super::{files, load};
-use sandbox_runtime::lsp::{Entry, Surroundings, serve};
+use sandbox_runtime::host::real::Machine;
+use sandbox_runtime::host::{Host, near};
+use sandbox_runtime::ir::NodeKind;
+use sandbox_runtime::lsp::{Entry, Patient, Surroundings, serve};
 use sandbox_runtime::resolve::{Files, Options, Text};
+use sandbox_runtime::sets::path::AbsPath;
+use std::collections::BTreeMap;
 use std::io;
 
 pub fn lsp(lsp: &Lsp) -> u8 {
     let options = Options { system: load::this_system(), defines: lsp.defines.iter().cloned().collect() };
-    let orderly = serve(&mut io::stdin().lock(), Box::new(io::stdout()), &Here, &options);
+    let here = Here { machine: Machine::look(None, BTreeMap::new()).ok() };
+    let orderly = serve(&mut io::stdin().lock(), Box::new(io::stdout()), &Patient::new(here), &options);
     u8::from(!orderly)
 }
 
 /// This machine, as an editor's user sees it.
-struct Here;
+struct Here {
+    /// As it was when the server was started; nothing is listed where it could not be looked at.
+    machine: Option<Machine>,
+}
 
 impl Files for Here {
     fn read(&self, path: &str) -> io::Result<Text> {
@@ -22,17 +31,24 @@ impl Files for Here {
 }
 
 impl Surroundings for Here {
-    fn entries(&self, directory: &str) -> Vec<Entry> {
-        let Ok(found) = std::fs::read_dir(directory) else { return Vec::new() };
-        let entry = |found: std::fs::DirEntry| {
-            // Links are followed: what one leads to is what it is completed as.
-            let is_directory = std::fs::metadata(found.path()).is_ok_and(|found| found.is_dir());
-            Some(Entry { name: found.file_name().into_string().ok()?, is_directory })
-        };
-        found.flatten().filter_map(entry).collect()
+    fn entries(&self, directory: &str) -> Option<Vec<Entry>> {
+        let found = self.machine.as_ref().and_then(|machine| listed(machine, directory));
+        Some(found.unwrap_or_default())
     }
 
     fn home(&self) -> Option<String> {
         std::env::var("HOME").ok().filter(|home| home.starts_with('/'))
     }
+}
+
+/// What lies in a directory of this machine; of others nothing is asked.
+fn listed(machine: &Machine, directory: &str) -> Option<Vec<Entry>> {
+    let directory = near(machine, &AbsPath::parse(directory).ok()?)?;
+    let entry = |(name, is_directory): (Vec<u8>, bool)| {
+        // Links are followed: what one leads to is what it is completed as.
+        let leads = || near(machine, &directory.join(&name)).and_then(|place| machine.node(&place).ok()?);
+        let is_directory = is_directory || leads().is_some_and(|node| node.kind == NodeKind::Directory);
+        Some(Entry { name: String::from_utf8(name).ok()?, is_directory })
+    };
+    Some(machine.list(&directory).ok()?.into_iter().filter_map(entry).collect())
 }

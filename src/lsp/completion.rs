@@ -1,5 +1,5 @@
 //! Completion: what may stand at the place that is being written. Needs words alone. Paths come from the disk where they are
-//! literal; nothing is asked of the network, and a path below one that is not local is whatever the surroundings list.
+//! literal, as the surroundings list them; where they do not know yet, the editor is told to ask again.
 
 use super::document::Document;
 use super::language::{REACHES, STATEMENTS, TAILS, VARIABLES, VERBS};
@@ -8,7 +8,7 @@ use super::{Entry, Surroundings};
 use crate::resolve::{STD, beside};
 use crate::syntax::{Place, Role, words};
 use crate::vocabulary::{Kind, LimitKind, System, Verb};
-use lsp_types::{CompletionItem, CompletionItemKind, CompletionTextEdit, Position, TextEdit};
+use lsp_types::{CompletionItem, CompletionItemKind, CompletionList, CompletionTextEdit, Position, TextEdit};
 use std::ops::Range;
 
 /// How many names of a directory are offered.
@@ -20,12 +20,12 @@ struct Spot<'t> {
     range: Range<usize>,
 }
 
-pub(super) fn items(
+pub(super) fn list(
     document: &Document,
     position: Position,
     around: &dyn Surroundings,
     workspace: Option<&str>,
-) -> Vec<CompletionItem> {
+) -> CompletionList {
     let text = &*document.text;
     let lines = Lines::of(text);
     let offset = lines.offset(position);
@@ -33,8 +33,9 @@ pub(super) fn items(
     // The word that ends at the cursor is the one that is being written.
     let last = row.last().filter(|word| word.range.end == offset && word.role != Role::Mark);
     if last.is_some_and(|word| word.role == Role::Comment) {
-        return Vec::new();
+        return CompletionList::default();
     }
+    let mut is_incomplete = false;
     let range = last.map_or(offset..offset, |word| word.range.clone());
     // What may stand there does not depend on what does so far.
     let (before, place) = if last.is_some() { words(&text[..range.start]) } else { (row, end) };
@@ -73,8 +74,10 @@ pub(super) fn items(
         if let Some((entries, policies)) = paths {
             let (before, typed) = written.rsplit_once('/').map_or((0, written), |(head, tail)| (head.len() + 1, tail));
             start += before;
+            is_incomplete = entries.is_none();
             items = entries
                 .into_iter()
+                .flatten()
                 .filter(|entry| entry.name.starts_with(typed) && entry.name.chars().all(is_plain))
                 .filter(|entry| !policies || entry.is_directory || entry.name.ends_with(".policy"))
                 .take(MOST)
@@ -90,7 +93,7 @@ pub(super) fn items(
     for item in &mut items {
         item.text_edit = Some(CompletionTextEdit::Edit(TextEdit { range, new_text: item.label.clone() }));
     }
-    items
+    CompletionList { is_incomplete, items }
 }
 
 /// Whether a character stands for itself in a target without quotes or escapes.
@@ -139,8 +142,8 @@ fn targets(text: &str, verb: Option<Verb>, place: Place) -> Vec<CompletionItem> 
     items
 }
 
-/// What lies in the directory of a target that is being written; nothing where it is no literal one.
-fn rooted(written: &str, around: &dyn Surroundings, workspace: Option<&str>) -> Option<Vec<Entry>> {
+/// What lies in the directory of a target that is being written, as far as that is known; nothing where it is no literal one.
+fn rooted(written: &str, around: &dyn Surroundings, workspace: Option<&str>) -> Option<Option<Vec<Entry>>> {
     let (directory, _) = written.rsplit_once('/')?;
     let below = |start: &str, place: Option<String>| {
         let rest = directory.strip_prefix(start)?;
@@ -158,7 +161,7 @@ fn rooted(written: &str, around: &dyn Surroundings, workspace: Option<&str>) -> 
 }
 
 /// What lies where a path beside the policy leads.
-fn beside_file(name: &str, written: &str, around: &dyn Surroundings) -> Vec<Entry> {
+fn beside_file(name: &str, written: &str, around: &dyn Surroundings) -> Option<Vec<Entry>> {
     let directory = written.rsplit_once('/').map_or(".", |(head, _)| if head.is_empty() { "/" } else { head });
     around.entries(&beside(name, directory))
 }

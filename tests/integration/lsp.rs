@@ -253,7 +253,13 @@ fn completion_offers_what_may_stand_there() {
         client.change("a.policy", version, &text);
         let column = u32::try_from(line.encode_utf16().count()).unwrap();
         let items = client.at("textDocument/completion", "a.policy", (2, column));
-        items.as_array().unwrap().iter().map(|item| item["label"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        assert_eq!(items["isIncomplete"], false);
+        items["items"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|item| item["label"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
     };
     assert_eq!(offered("for"), ["forbid"]);
     assert!(offered("").contains(&"expect".to_owned()));
