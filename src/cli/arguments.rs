@@ -370,7 +370,8 @@ pub struct Diff {
     /// Exit 1 if the new policy permits more (`widen`), or if there is any difference (`any`)
     #[arg(long, value_enum, value_name = "WHAT")]
     pub fail_on: Option<FailOn>,
-    /// For people, for programs, or for a pull request
+    /// For people; the same as sentences, a line for each difference, as screen readers read them; for programs; or for a pull
+    /// request
     #[arg(long, value_enum, default_value_t = DiffFormat::Human)]
     pub format: DiffFormat,
     /// Give a variable of the policies its value
@@ -387,6 +388,7 @@ pub enum FailOn {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum DiffFormat {
     Human,
+    Plain,
     Json,
     Markdown,
 }

@@ -43,6 +43,7 @@ pub fn diff(diff: &Diff) -> u8 {
     all.sort_by_key(|change| (change.direction, change.order));
     match diff.format {
         DiffFormat::Human => output::print(&human(&all, &unknown, ["old", "new"])),
+        DiffFormat::Plain => output::print(&plain(&all, &unknown)),
         DiffFormat::Markdown => output::print(&markdown(&all, &unknown, diff)),
         DiffFormat::Json => output::print_json(&json(&all, &unknown)),
     }
@@ -295,6 +296,28 @@ pub fn human(all: &[Change], unknown: &[(System, Verb)], names: [&str; 2]) -> St
         let _ = writeln!(text, "not known: `{verb}` on {system} takes more steps than a comparison may");
     }
     if text.is_empty() { "no difference\n".to_owned() } else { text }
+}
+
+/// A sentence or two for each difference, on one line, as a screen reader reads it: nothing is told by where it stands.
+fn plain(all: &[Change], unknown: &[(System, Verb)]) -> String {
+    let mut text = String::new();
+    for (direction, changes) in by_direction(all) {
+        for change in changes {
+            let _ = write!(text, "{}: {} {}{}", title(direction), change.verb, change.set, only(change));
+            let _ = write!(text, ", for example {}.", change.witness);
+            for (side, lines) in [("the old policy", &change.old), ("the new policy", &change.new)] {
+                // The place stands behind the rule.
+                let lines: Vec<_> = lines.iter().map(|line| line.replacen("   ", ", in ", 1)).collect();
+                let by = if lines.is_empty() { "by default".to_owned() } else { lines.join(", and ") };
+                let _ = write!(text, " {side}: {by}.");
+            }
+            text.push('\n');
+        }
+    }
+    for (system, verb) in unknown {
+        let _ = writeln!(text, "not known: {verb} on {system} takes more steps than a comparison may.");
+    }
+    if text.is_empty() { "no difference.\n".to_owned() } else { text }
 }
 
 fn markdown(all: &[Change], unknown: &[(System, Verb)], diff: &Diff) -> String {

@@ -45,6 +45,14 @@ fn meanings_are_compared_and_not_texts() {
     let text = output(&mut scene.srt(["diff", "--format", "markdown", "../old.policy", "../new.policy"])).stdout;
     assert!(text.contains("**newly permitted**") && text.contains("| connect | `10.0.0.7:5432` |"), "{text}");
     assert!(text.contains("| old: by default<br>new: `allow connect 10.0.0.7:5432"), "{text}");
+    // A line for each, whatever it says.
+    let text = output(&mut scene.srt(["diff", "--format", "plain", "../old.policy", "../new.policy"])).stdout;
+    assert_eq!(text.lines().count(), 5, "{text}");
+    let connect = "newly permitted: connect 10.0.0.7:5432, for example 10.0.0.7:5432. the old policy: by default. \
+        the new policy: allow connect 10.0.0.7:5432, in ../new.policy:5.";
+    assert_eq!(text.lines().nth(2), Some(connect), "{text}");
+    let same = output(&mut scene.srt(["diff", "--format", "plain", "../old.policy", "../same.policy"])).stdout;
+    assert_eq!(same, "no difference.\n");
 }
 
 /// A name that is written out reaches private addresses, and `*` does not: the rule that does is the one to look at.
