@@ -20,7 +20,7 @@ VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)$(
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: demo
 demo: ## build, then watch a policy hold an agent-like script (under a minute)
@@ -72,6 +72,16 @@ soak: ## ten minutes of mixed connections through one sandbox: nothing lost, des
 install: ## build and install `srt` into ~/.cargo/bin, or PREFIX/bin
 	@.ci/setup install
 	SRT_VERSION="$(VERSION)" $(STATIC) $(CARGO) install --locked --path . --target $(HOST) $(if $(PREFIX),--no-track --force --root "$(PREFIX)")
+
+.PHONY: deb
+deb: ## a Debian package of the commit that is checked out, with a list of checksums, in target/dist
+	@.ci/setup install
+	CARGO="$(CARGO)" .ci/deb
+
+.PHONY: reproducible
+reproducible: ## build the package twice, in two places, and compare
+	@.ci/setup install
+	CARGO="$(CARGO)" .ci/reproducible
 
 .PHONY: man
 man: ## the manual pages, in target/man
