@@ -66,7 +66,7 @@ pub(super) fn list(
     if written.contains('/') || (quotes > 0 && matches!(place, Place::Used | Place::File)) {
         let paths = match place {
             Place::Target if verb.is_none_or(|verb| verb.kind() == Kind::Path) => {
-                rooted(written, around, workspace).map(|found| (found, false))
+                rooted(written, around, workspace).map(|place| (around.entries(&place), false))
             }
             Place::Used | Place::File if quotes > 0 => Some((beside_file(&document.name, written, around), true)),
             _ => None,
@@ -142,22 +142,21 @@ fn targets(text: &str, verb: Option<Verb>, place: Place) -> Vec<CompletionItem> 
     items
 }
 
-/// What lies in the directory of a target that is being written, as far as that is known; nothing where it is no literal one.
-fn rooted(written: &str, around: &dyn Surroundings, workspace: Option<&str>) -> Option<Option<Vec<Entry>>> {
+/// The directory of a target that is being written; nothing where it is no literal one.
+fn rooted(written: &str, around: &dyn Surroundings, workspace: Option<&str>) -> Option<String> {
     let (directory, _) = written.rsplit_once('/')?;
     let below = |start: &str, place: Option<String>| {
         let rest = directory.strip_prefix(start)?;
         (rest.is_empty() || rest.starts_with('/')).then_some(())?;
         Some(format!("{}{rest}", place?))
     };
-    let place = match directory {
-        "" => "/".to_owned(),
-        _ if directory.starts_with('/') => directory.to_owned(),
+    match directory {
+        "" => Some("/".to_owned()),
+        _ if directory.starts_with('/') => Some(directory.to_owned()),
         _ => below("~", around.home())
             .or_else(|| below("$HOME", around.home()))
-            .or_else(|| below("$WORKSPACE", workspace.map(str::to_owned)))?,
-    };
-    Some(around.entries(&place))
+            .or_else(|| below("$WORKSPACE", workspace.map(str::to_owned))),
+    }
 }
 
 /// What lies where a path beside the policy leads.

@@ -15,7 +15,7 @@ pub(super) struct Fault {
     pub label: &'static str,
     pub help: String,
     /// What stands there, and what alone can be meant by it.
-    instead: Option<(String, String)>,
+    instead: Option<Box<(String, String)>>,
 }
 
 impl Fault {
@@ -36,14 +36,17 @@ impl Fault {
 
     /// What alone can be meant, and what was written for it.
     pub fn instead(mut self, was: impl Into<String>, by: impl Into<String>) -> Self {
-        self.instead = Some((was.into(), by.into()));
+        self.instead = Some(Box::new((was.into(), by.into())));
         self
     }
 
     pub fn diagnostic(self, place: Place) -> Diagnostic {
         let span = self.range.map_or(place.span, |range| place.part(range));
         // Looked for in all of the token: the place may be a part of what is written otherwise.
-        let fix = self.instead.map(|(was, by)| Fix::Replace { span: place.span, was, by });
+        let fix = self.instead.map(|instead| {
+            let (was, by) = *instead;
+            Fix::Replace { span: place.span, was, by }
+        });
         Diagnostic::new(self.code, self.message).label(span, self.label).help(self.help).fix(fix)
     }
 }

@@ -154,6 +154,13 @@ fn links_lead_somewhere() {
     documents.push(root().join("README.md"));
     for path in documents {
         let text = fs::read_to_string(&path).unwrap();
+        // What mdbook puts in from another file.
+        for put_in in text.split("{{#include ").skip(1) {
+            let file = put_in.split("}}").next().unwrap();
+            if !path.parent().unwrap().join(file).is_file() {
+                let _ = writeln!(wrong, "{}: `{file}` is not there to be put in", path.display());
+            }
+        }
         for link in links(&text) {
             if link.starts_with("http://") || link.starts_with("https://") {
                 continue;

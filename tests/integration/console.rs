@@ -13,7 +13,15 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// The chapters, and the least number of commands that each shows.
-const CHAPTERS: &[(&str, usize)] = &[("ci.md", 6), ("embedding.md", 1), ("other-tools.md", 8), ("testing.md", 2)];
+const CHAPTERS: &[(&str, usize)] = &[
+    ("ci.md", 6),
+    ("compile.md", 8),
+    ("embedding.md", 2),
+    ("macos.md", 1),
+    ("other-tools.md", 8),
+    ("testing.md", 2),
+    ("windows.md", 1),
+];
 
 /// The fenced blocks of a chapter: the words after the fence, the body as it stands, and its line.
 fn blocks(markdown: &str) -> Vec<(String, String, usize)> {
@@ -30,9 +38,10 @@ fn blocks(markdown: &str) -> Vec<(String, String, usize)> {
     blocks
 }
 
-/// A home with the files of a chapter, and a project.
+/// A home with the files of a chapter, and a project, in which there is a policy whatever the chapter shows.
 fn home(chapter: &[(String, String, usize)]) -> Scene {
-    let mut scene = Scene::new().folder("project");
+    let policy = include_str!("../../policies/coding-agent.policy");
+    let mut scene = Scene::new().file("project/agent.policy", policy).file("project/policies/agent.policy", policy);
     for (words, body, _) in chapter {
         for word in words.split(',') {
             if let Some(name) = word.trim().strip_prefix("file-") {

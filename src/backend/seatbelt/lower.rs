@@ -47,7 +47,7 @@ pub fn stopping(policy: &Policy) -> Vec<Diagnostic> {
     let mut said: Vec<_> = policy.rules.iter().filter_map(unenforceable).collect();
     let permitted = PERMITTED.map(|verb| Permission::of(&policy, verb));
     said.extend(blind(&policy, &Permissions::new(&permitted)));
-    said.extend(open(&Moves::of(&policy)).into_iter().map(|gap| gap.said));
+    said.extend(open(&Moves::open(&policy)).into_iter().map(|gap| gap.said));
     said
 }
 

@@ -29,6 +29,15 @@ pub struct Moves {
 
 impl Moves {
     pub fn of(policy: &Policy) -> Self {
+        Self::found(policy, true)
+    }
+
+    /// What a rename can go round, alone: how many pins and denials the rest would take grows with the square of the rules.
+    pub fn open(policy: &Policy) -> Self {
+        Self::found(policy, false)
+    }
+
+    fn found(policy: &Policy, all: bool) -> Self {
         let mut moves = Self::default();
         let writable: Vec<&Pattern> = rules(policy, &[Verb::Write])
             .filter(|(rule, _)| rule.effect == Effect::Allow)
@@ -48,8 +57,10 @@ impl Moves {
             for pattern in &set.include {
                 let base = PathSet::from(base(pattern));
                 if writable.iter().any(|place| meets(&base, place)) {
-                    moves.pin(pattern, &writable, rule.span);
-                    moves.spread(pattern, rule, &writable, &places, &base);
+                    if all {
+                        moves.pin(pattern, &writable, rule.span);
+                    }
+                    moves.spread(pattern, rule, all.then_some(&writable[..]), &places, &base);
                 }
             }
         }
@@ -80,8 +91,16 @@ impl Moves {
         }
     }
 
-    /// Denies what a pattern denies at any depth in the other writable places, or notes that this cannot be done.
-    fn spread(&mut self, pattern: &Pattern, rule: &Rule, writable: &[&Pattern], places: &[Pattern], base: &PathSet) {
+    /// Denies what a pattern denies at any depth in the other writable places, or notes that this cannot be done; that alone,
+    /// where it is not said which places are writable.
+    fn spread(
+        &mut self,
+        pattern: &Pattern,
+        rule: &Rule,
+        writable: Option<&[&Pattern]>,
+        places: &[Pattern],
+        base: &PathSet,
+    ) {
         let depth = |segment: &Segment| *segment == Segment::AnyDepth;
         let first_any = pattern.segments.first().filter(|segment| is_any(segment)).map(|_| 0);
         let Some(last) = pattern.segments.iter().rposition(depth).or(first_any) else { return };
@@ -93,15 +112,17 @@ impl Moves {
         let several = pattern.segments.iter().filter(|segment| depth(segment)).count() > 1;
         let mut open = false;
         for place in places {
-            let inside = PathSet::from(place.clone()).is_inside(base);
+            let apart = base.include.iter().all(|own| own.begins_apart(place));
+            let inside = !apart && PathSet::from(place.clone()).is_inside(base);
             if inside && !several {
                 continue;
             }
-            if inside || meets(base, place) {
+            if !apart && (inside || meets(base, place)) {
                 // Denying it in the whole of this place would take away what the policy allows there.
                 open = true;
                 continue;
             }
+            let Some(writable) = writable else { continue };
             let mut segments = place.segments.clone();
             segments.push(Segment::AnyDepth);
             segments.extend(tail.iter().cloned());
