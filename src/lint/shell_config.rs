@@ -35,7 +35,8 @@ pub(super) struct Lists<'a, 'p> {
     policy: &'p Policy,
     rules: fn(System) -> Vec<Rule>,
     listed: OnceCell<Vec<Listed>>,
-    denied: OnceCell<HashMap<&'p PathSet, RuleId>>,
+    /// By the lines, the rule of the policy that says the same.
+    denied: OnceCell<Vec<Option<RuleId>>>,
     granted: &'a Granted<'a, 'p>,
 }
 
@@ -70,13 +71,10 @@ impl<'a, 'p> Lists<'a, 'p> {
 
     /// A path of a line that `wanted` takes, which this rule lets be written.
     pub fn written(&self, id: RuleId, wanted: impl Fn(&Listed) -> bool) -> Option<(&Listed, AbsPath)> {
-        let listed = self.all().iter().filter(|listed| wanted(listed));
-        let open = |listed: &&Listed| {
-            // As the module says it: most are closed so.
-            let deny = self.denied().get(&listed.set);
-            deny.is_none_or(|deny| more_specific(self.policy, id, *deny))
-        };
-        let mut listed: Vec<&Listed> = listed.filter(open).collect();
+        let listed = self.all().iter().zip(self.denied()).filter(|(listed, _)| wanted(listed));
+        // As the module says it: most are closed so.
+        let open = listed.filter(|(_, deny)| deny.is_none_or(|deny| more_specific(self.policy, id, deny)));
+        let mut listed: Vec<&Listed> = open.map(|(listed, _)| listed).collect();
         // What the rule names comes before what might be made below it.
         let Subject::Paths(own) = &self.policy.rule(id).subject else { return None };
         let named = |listed: &Listed| own.include.iter().any(|own| listed.set.contains(&own.literal_prefix()));
@@ -84,19 +82,21 @@ impl<'a, 'p> Lists<'a, 'p> {
         listed.into_iter().find_map(|listed| Some((listed, self.granted.path(id, &listed.set, &[])?)))
     }
 
-    /// Whether the policy has a line of the lists.
+    /// Whether the policy has a line of the lists, which must be one of these.
     pub fn uses(&self, listed: &Listed) -> bool {
-        self.denied().contains_key(&listed.set)
+        self.all().iter().zip(self.denied()).any(|(one, deny)| std::ptr::eq(one, listed) && deny.is_some())
     }
 
-    fn denied(&self) -> &HashMap<&'p PathSet, RuleId> {
+    /// Looked up once a line, and not once a rule and line.
+    fn denied(&self) -> &[Option<RuleId>] {
         self.denied.get_or_init(|| {
             let rules = self.policy.rules_of(Verb::Write).filter(|(_, rule)| rule.effect == Effect::Deny);
             let sets = rules.filter_map(|(id, rule)| match &rule.subject {
                 Subject::Paths(set) => Some((set, id)),
                 _ => None,
             });
-            sets.collect()
+            let sets: HashMap<&PathSet, RuleId> = sets.collect();
+            self.all().iter().map(|listed| sets.get(&listed.set).copied()).collect()
         })
     }
 }
