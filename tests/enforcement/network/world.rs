@@ -3,6 +3,7 @@
 //! Root puts the file in the place of `/etc/hosts`, in a mount namespace that ends with the test.
 
 use crate::support::{Output, Scene, User, am_root, output, skip, users};
+use std::fmt::Write as _;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
@@ -39,7 +40,8 @@ pub fn matrix(port: u16, wrong: u16, clients: &[Client]) -> String {
         for (case, host, _) in CASES {
             let port = if case == "port" { wrong } else { port };
             let command = command.replace("HOST", host).replace("PORT", &port.to_string());
-            script += &format!("try {client}-{case} '{command}'\n");
+            // Writing into a string does not fail.
+            let _ = writeln!(script, "try {client}-{case} '{command}'");
         }
     }
     script
