@@ -33,7 +33,8 @@ pub fn bind(policy: Policy, host: &dyn Host) -> (Option<BoundPolicy>, Vec<Diagno
 
 /// As [`bind()`], for those who carry a policy out and need not say which rule denies what: rules may be missing that deny
 /// writing where nothing grants it, or reading what is not there, cannot be made there, and is accepted if it appears from
-/// outside. Permits the same of all else, and says the same errors.
+/// outside. Permits the same of all else, and says the same errors. What is missing is among the facts, and
+/// [`Policy::with_idle`] is the whole.
 pub fn bind_grants(policy: Policy, host: &dyn Host) -> (Option<BoundPolicy>, Vec<Diagnostic>) {
     bind_some(policy, host, true)
 }
@@ -53,9 +54,11 @@ fn bind_some(policy: Policy, host: &dyn Host, grants: bool) -> (Option<BoundPoli
     }
     let places = variable::places(&values);
     let mounts = node::aliases(host);
-    if grants && policy.system == System::Linux && mounts.is_empty() {
-        idle::leave_out(&mut policy, &places, &mut links);
-    }
+    let idle = if grants && policy.system == System::Linux && mounts.is_empty() {
+        idle::leave_out(&mut policy, &places, &mut links)
+    } else {
+        Vec::new()
+    };
     let mut placer = place::Placer {
         values: &values,
         places: &places,
@@ -90,6 +93,7 @@ fn bind_some(policy: Policy, host: &dyn Host, grants: bool) -> (Option<BoundPoli
         policies: policy.files.iter().flat_map(|file| host.file(file)).collect(),
         search_path,
         hooks: host.hooks().map(|place| links.follow(&place).place),
+        idle,
         ..Facts::default()
     };
     policy.facts.fill_elsewhere(&policy.rules);

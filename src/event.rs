@@ -25,6 +25,10 @@ use std::time::SystemTime;
 pub enum Event {
     Violation(Violation),
     Connection(Connection),
+    /// So many others are missing here.
+    Dropped {
+        count: u64,
+    },
 }
 
 /// A connection that was allowed: told once it has ended, and a request that was passed on, when it was.
@@ -61,6 +65,12 @@ pub struct Connection {
 pub struct Violation {
     /// RFC 3339, UTC; see [`timestamp`].
     pub timestamp: String,
+    /// Who tried it, as its process is numbered inside; where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<i32>,
+    /// What that process calls itself (`comm`, proc(5)).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub comm: Option<String>,
     /// The verb, or the operation where it is known.
     pub operation: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -94,6 +104,8 @@ impl Violation {
     pub fn refused(operation: &str) -> Self {
         Self {
             timestamp: timestamp(SystemTime::now()),
+            pid: None,
+            comm: None,
             operation: operation.to_owned(),
             path: None,
             host: None,

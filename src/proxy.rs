@@ -51,7 +51,11 @@ pub struct Rules {
 impl Rules {
     /// A rule as people find it, and its reason.
     pub fn told(&self, id: RuleId) -> (RuleText, Option<String>) {
-        let rule = self.policy.rule(id);
+        self.told_of(self.policy.rule(id))
+    }
+
+    /// The same for a rule that stands in a policy made of this one.
+    pub fn told_of(&self, rule: &Rule) -> (RuleText, Option<String>) {
         ((self.texts)(rule), rule.because.as_deref().map(str::to_owned))
     }
 }

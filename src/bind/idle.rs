@@ -8,7 +8,7 @@
 
 use super::link::{Links, Place};
 use super::variable::Places;
-use crate::ir::{Policy, Subject};
+use crate::ir::{Policy, Rule, Subject};
 use crate::sets::path::{AbsPath, FileName, Pattern, Start};
 use crate::vocabulary::{Effect, Verb};
 
@@ -16,9 +16,9 @@ use crate::vocabulary::{Effect, Verb};
 /// room that comes later, and so by its name.
 const LATER: &str = "later-from-outside";
 
-/// Takes these rules out of a policy for Linux whose variables are settled. What is permitted of what is there or may be made
+/// Takes these rules out of a policy for Linux whose variables are settled, and gives them back as they are. What is permitted of what is there or may be made
 /// stays what it was, as does every finding that is an error.
-pub(super) fn leave_out(policy: &mut Policy, places: &Places, links: &mut Links<'_>) {
+pub(super) fn leave_out(policy: &mut Policy, places: &Places, links: &mut Links<'_>) -> Vec<Rule> {
     // The run's own `$TMP` is one of these.
     let mut granted = vec![AbsPath::root().join("tmp"), AbsPath::root().join("dev").join("shm")];
     for rule in policy.rules.iter().filter(|rule| rule.effect == Effect::Allow && rule.verb == Verb::Write) {
@@ -28,7 +28,7 @@ pub(super) fn leave_out(policy: &mut Policy, places: &Places, links: &mut Links<
                 Start::Variable(name) if **name == *"TMP" => continue,
                 start => start,
             };
-            let Some(start) = place(start, places) else { return };
+            let Some(start) = place(start, places) else { return Vec::new() };
             let literal = (0..).map_while(|depth| pattern.literal_at(depth)).map(FileName::from);
             let prefix = AbsPath { start: Start::Root, segments: start.iter().cloned().chain(literal).collect() };
             let followed = links.follow(&prefix);
@@ -44,7 +44,7 @@ pub(super) fn leave_out(policy: &mut Policy, places: &Places, links: &mut Links<
         policy.suppressions.iter().filter(|comment| !proves && comment.code == LATER).cloned().collect();
     // Most start where the one before did.
     let mut last: Option<(Start, Option<Around<'_>>)> = None;
-    policy.rules.retain(|rule| {
+    let mut is_needed = |rule: &Rule| {
         let Subject::Paths(set) = &rule.subject else { return true };
         let reads = rule.verb == Verb::Read && accepts.iter().any(|comment| comment.covers(rule.span));
         if rule.effect == Effect::Allow || !(reads || rule.verb == Verb::Write) {
@@ -67,7 +67,10 @@ pub(super) fn leave_out(policy: &mut Policy, places: &Places, links: &mut Links<
         };
         !(set.include.iter().all(|pattern| is_idle(pattern, reads))
             && set.exclude.iter().all(|pattern| is_idle(pattern, false)))
-    });
+    };
+    let (needed, idle) = std::mem::take(&mut policy.rules).into_iter().partition(|rule| is_needed(rule));
+    policy.rules = needed;
+    idle
 }
 
 /// Where a pattern starts; `None` where that is not known yet.

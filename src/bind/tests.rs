@@ -464,6 +464,19 @@ mod granted {
                     prop_assert_eq!(decide(&all, &access).allowed, decide(&some, &access).allowed, "{}", access);
                 }
             }
+            // With what was left out, the same rules say the same.
+            let whole = some.with_idle();
+            let said = |policy: &crate::ir::Policy, access: &Access| {
+                let verdict = decide(policy, access);
+                let mut spans: Vec<_> = verdict.matching.iter().map(|id| policy.rule(*id).span).collect();
+                spans.sort_unstable();
+                (verdict.why, spans)
+            };
+            for asked in asked.iter().map(|asked| path(asked)) {
+                for access in [Access::Read(asked.clone()), Access::Write(asked.clone())] {
+                    prop_assert_eq!(said(&all, &access), said(&whole, &access), "{}", access);
+                }
+            }
         }
     }
 

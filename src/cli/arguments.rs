@@ -186,6 +186,9 @@ pub struct Run {
     /// Write every refusal to FILE as JSON lines
     #[arg(long, value_name = "FILE")]
     pub events: Option<PathBuf>,
+    /// Say what is refused of opening files for reading too, which takes time for each; else it is of writing alone
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub monitor: Option<Monitor>,
     /// Say what is found about the policy, down to the notes, before the command is started
     #[arg(long, short)]
     pub debug: bool,
@@ -277,6 +280,12 @@ pub struct Compile {
     /// Give a variable of the policy its value
     #[arg(long = "define", value_name = "NAME=VALUE", value_parser = define)]
     pub defines: Vec<(String, String)>,
+}
+
+/// What is watched beside writing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Monitor {
+    Reads,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

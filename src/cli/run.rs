@@ -2,7 +2,7 @@
 //!
 //! Fails closed: whatever stands between here and a policy in force as written is exit 125 and runs nothing.
 
-use super::arguments::{EngineName, Run};
+use super::arguments::{EngineName, Monitor, Run};
 use super::live::Live;
 use super::{flags, load, output, print_policy, rule, status};
 use sandbox_runtime::backend::bubblewrap::{Needs, Network, Ports, User};
@@ -10,7 +10,8 @@ use sandbox_runtime::bind::{bind, bind_grants};
 use sandbox_runtime::compile::{compile, environment};
 use sandbox_runtime::diagnostic::{Level, any_error, nearest};
 use sandbox_runtime::event::{Collector, Lines, Sink};
-use sandbox_runtime::exec::linux::{self, Channel, Engine, Error, EventFile, Exit, Launch, Prepared};
+use sandbox_runtime::exec::linux::{self, Channel, Engine, Error, EventFile, Exit, Launch, Prepared, Watch};
+use sandbox_runtime::ir::{Access, BoundPolicy, Policy, decide};
 use sandbox_runtime::proxy::InForce;
 use sandbox_runtime::proxy::upstream::Upstream;
 use sandbox_runtime::vocabulary::Effect;
@@ -162,11 +163,21 @@ fn attempt_once(
         upstream,
         live: live.map(|live| Box::new(move |in_force: Arc<InForce>| live.serve(&in_force)) as _),
         events: events.sink(),
+        watch: watch(run),
         announce: |said| output::complain(said),
     };
     let outcome = linux::run(&plan, launch);
     leave((plan, rules));
     Ok(outcome.map(Some))
+}
+
+/// What is refused of files is worked out where somebody is told.
+fn watch(run: &Run) -> Watch {
+    match run.monitor {
+        Some(Monitor::Reads) => Watch::Opens,
+        None if run.quiet && run.events.is_none() => Watch::Nothing,
+        None => Watch::Writes,
+    }
 }
 
 /// To take a policy apart piece by piece takes time, for which the command, or who waits for its end, would wait. The process

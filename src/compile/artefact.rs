@@ -4,7 +4,7 @@
 //! Nothing here reads or writes files; where a machine is needed, it is in the bound policy.
 
 use super::{accepting, shell_config};
-use crate::backend::bubblewrap::seccomp::{Architecture, Table, assemble, entries};
+use crate::backend::bubblewrap::seccomp::{Architecture, Table, Watch, assemble, entries};
 use crate::backend::bubblewrap::{self, Argument, Arguments};
 use crate::backend::gap::{Direction, Gap};
 use crate::backend::{Target, seatbelt, wfp};
@@ -222,7 +222,7 @@ pub fn wfp(policy: &Policy, sources: &Sources, wanted: &[Emit]) -> Result<Built,
 /// When the filter is not what it says it closes: a mistake in this program.
 pub fn bubblewrap_unbound(policy: &Policy, sources: &Sources, wanted: &[Emit]) -> Result<Vec<(Emit, Vec<u8>)>, Fault> {
     // Whoever loads it has nobody who listens.
-    let filter = Table { nest: false, notified: false };
+    let filter = Table { nest: false, notified: false, watch: Watch::Nothing };
     if wanted.iter().any(|emit| matches!(emit, Emit::Seccomp | Emit::SeccompText)) {
         verify::seccomp::prove(&filter, &bpf(&filter))?;
     }

@@ -26,7 +26,7 @@ impl Collector {
     /// What there is to say at the end: lines without a final newline, `None` when nothing happened.
     pub fn summary(&self) -> Option<String> {
         let tally = lock(&self.tally);
-        (!tally.kinds.is_empty()).then(|| render(&tally))
+        (!tally.kinds.is_empty() || tally.dropped > 0).then(|| render(&tally))
     }
 
     /// The tally as it stands.
@@ -45,7 +45,11 @@ impl Tally {
     /// Counts one more.
     pub fn add(&mut self, event: Event) {
         // People are told what was refused.
-        let Event::Violation(violation) = event else { return };
+        let violation = match event {
+            Event::Violation(violation) => violation,
+            Event::Dropped { count } => return self.dropped += count,
+            Event::Connection(_) => return,
+        };
         if let Some((_, count)) = self.kinds.iter_mut().find(|(seen, _)| same_kind(seen, &violation)) {
             *count += 1;
             return;
@@ -67,7 +71,7 @@ impl Tally {
     }
 }
 
-/// Whether two differ in time alone.
+/// Whether two differ in time and process alone.
 fn same_kind(a: &Violation, b: &Violation) -> bool {
     a.operation == b.operation
         && a.port == b.port

@@ -32,13 +32,6 @@ struct State<W> {
     failed: Option<ErrorKind>,
 }
 
-/// What stands where lines are missing.
-#[derive(serde::Serialize)]
-#[serde(tag = "type", rename = "dropped")]
-struct Dropped {
-    count: u64,
-}
-
 impl<W: Write + Send> Lines<W> {
     /// Writes to `writer`; see the type for what it must not do.
     pub fn new(writer: W) -> Self {
@@ -99,7 +92,7 @@ impl<W: Write> State<W> {
     fn drain(&mut self) {
         while self.failed.is_none() {
             if self.unsaid > 0 && self.written == 0 {
-                let Ok(mut line) = serde_json::to_vec(&Dropped { count: self.unsaid }) else { return };
+                let Ok(mut line) = serde_json::to_vec(&Event::Dropped { count: self.unsaid }) else { return };
                 line.push(b'\n');
                 self.size += line.len();
                 self.pending.push_front(line);

@@ -9,6 +9,9 @@ use std::fmt::Write;
 /// How many lines are worth reading; the rest is counted.
 const LINES: usize = 20;
 
+/// So many files that one rule refuses are told one by one.
+const FEW: usize = 3;
+
 /// The summary of `events`, one line a kind, without a final newline; empty when there are none.
 pub fn summary(events: impl IntoIterator<Item = Event>) -> String {
     let mut tally = Tally::default();
@@ -18,16 +21,78 @@ pub fn summary(events: impl IntoIterator<Item = Event>) -> String {
 
 /// The summary of a tally.
 pub(super) fn render(tally: &Tally) -> String {
-    let mut lines: Vec<String> = tally.kinds().take(LINES).map(|(violation, count)| line(violation, count)).collect();
-    let more: u64 = tally.kinds().skip(LINES).map(|(_, count)| count).sum::<u64>() + tally.dropped();
+    let groups = groups(tally);
+    let mut lines: Vec<String> = groups.iter().take(LINES).map(Group::line).collect();
+    let more: u64 = groups.iter().skip(LINES).map(Group::count).sum::<u64>() + tally.dropped();
     if more > 0 {
         lines.push(format!("{more} more refused"));
     }
     lines.join("\n")
 }
 
-fn line(violation: &Violation, count: u64) -> String {
-    let mut line = format!("{count} {}", what(violation, count));
+/// What is told in one line.
+struct Group<'t>(Vec<(&'t Violation, u64)>);
+
+/// Each kind by itself, but many of files that one rule refuses alike; or, without a rule, many in one directory.
+fn groups(tally: &Tally) -> Vec<Group<'_>> {
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    for (violation, count) in tally.kinds() {
+        let alike = |group: &&mut Group<'_>| group.0[0].0.is_of_a_file_like(violation);
+        match groups.iter_mut().find(alike) {
+            Some(group) => group.0.push((violation, count)),
+            None => groups.push(Group(vec![(violation, count)])),
+        }
+    }
+    groups.into_iter().flat_map(Group::apart).collect()
+}
+
+impl Violation {
+    fn is_of_a_file_like(&self, other: &Violation) -> bool {
+        let is_of_a_file = |one: &Violation| matches!(&*one.operation, "read" | "write") && one.detail.is_none();
+        let directory =
+            |one: &Violation| one.path.as_deref().and_then(|path| Some(path.rsplit_once('/')?.0.to_owned()));
+        is_of_a_file(self)
+            && is_of_a_file(other)
+            && (self.rule.is_some() || directory(self) == directory(other))
+            && (&self.operation, self.outcome, self.why, &self.rule, &self.because)
+                == (&other.operation, other.outcome, other.why, &other.rule, &other.because)
+    }
+}
+
+impl<'t> Group<'t> {
+    /// Few are told one by one, each with its remedy.
+    fn apart(self) -> Vec<Group<'t>> {
+        if self.0.len() > FEW { vec![self] } else { self.0.into_iter().map(|kind| Group(vec![kind])).collect() }
+    }
+
+    fn count(&self) -> u64 {
+        self.0.iter().map(|(_, count)| count).sum()
+    }
+
+    fn line(&self) -> String {
+        let [(first, count), others @ ..] = &self.0[..] else { return String::new() };
+        if others.is_empty() {
+            return line(first, *count, &what(first, *count), true);
+        }
+        let paths: Vec<&str> = self.0.iter().filter_map(|(violation, _)| violation.path.as_deref()).collect();
+        let common = paths.iter().fold(paths[0], |common, path| shared(common, path));
+        // Of a directory that is itself among them, as of all others.
+        let place = common.rfind('/').map_or("", |slash| &common[..slash]);
+        let place = if place.is_empty() { "/" } else { place };
+        let (acts, count) = (if first.operation == "write" { "writes to" } else { "reads of" }, self.count());
+        line(first, count, &format!("{acts} {} paths in {place}", paths.len()), false)
+    }
+}
+
+/// What two texts begin with.
+fn shared<'t>(one: &'t str, other: &str) -> &'t str {
+    let differ = one.char_indices().zip(other.chars()).find(|((_, a), b)| a != b);
+    let end = differ.map_or(one.len().min(other.len()), |((at, _), _)| at);
+    &one[..end]
+}
+
+fn line(violation: &Violation, count: u64, what: &str, alone: bool) -> String {
+    let mut line = format!("{count} {what}");
     let done = match violation.outcome {
         Outcome::Allowed => "allowed",
         Outcome::Refused => "refused",
@@ -48,7 +113,7 @@ fn line(violation: &Violation, count: u64) -> String {
         }
         (None, _) => write!(line, " {done}: no rule allows it"),
     };
-    if let Some(remedy) = &violation.remedy {
+    if let Some(remedy) = violation.remedy.as_ref().filter(|_| alone) {
         let _ = write!(line, "; to allow: `{remedy}`");
     }
     printable(&line)
@@ -67,6 +132,8 @@ fn what(violation: &Violation, count: u64) -> String {
     match violation.operation.as_str() {
         "connect" | "socket" => format!("connection{s} to {object}"),
         "resolve" if violation.host.is_none() => format!("look-up{s}"),
+        "write" => format!("write{s} to {object}"),
+        "read" => format!("read{s} of {object}"),
         operation => format!("`{operation}`{s} of {object}"),
     }
 }
@@ -113,8 +180,40 @@ mod tests {
              1 connection to other.test:443 refused: no rule allows it; to allow: `allow connect other.test:443`\n\
              1 connection to inside.test:80 refused: the name is allowed, but no rule allows 169.254.169.254, which is \
              special or private; to allow: `allow connect 169.254.169.254:80`\n\
-             1 `write` of /etc/x refused: no rule allows it"
+             1 write to /etc/x refused: no rule allows it"
         );
+    }
+
+    #[test]
+    fn many_files_that_one_rule_refuses_are_one_line() {
+        let write = |path: &str| {
+            let remedy = Some(format!("allow write {path}"));
+            let outcome = Outcome::Predicted;
+            let path = Some(path.to_owned());
+            Event::Violation(Violation { host: None, port: None, path, remedy, outcome, ..refused_write() })
+        };
+        let few = ["/usr/lib/a", "/usr/lib/b", "/usr/lib/b"].map(write);
+        assert_eq!(
+            summary(few.clone()),
+            "1 write to /usr/lib/a expected to be refused: no rule allows it; to allow: `allow write /usr/lib/a`\n\
+             2 writes to /usr/lib/b expected to be refused: no rule allows it; to allow: `allow write /usr/lib/b`"
+        );
+        let more = ["/usr/lib/bd", "/usr/lib/\u{e9}", "/usr/lib/\u{e8}", "/usr/x"].map(write);
+        assert_eq!(
+            summary(few.into_iter().chain(more)),
+            "6 writes to 5 paths in /usr/lib expected to be refused: no rule allows it\n\
+             1 write to /usr/x expected to be refused: no rule allows it; to allow: `allow write /usr/x`"
+        );
+        let rule = RuleText { file: "agent.policy".into(), line: 12, text: "deny write **/hooks".into() };
+        let by_rule = ["/a/hooks/x", "/b/hooks/y", "/b/hooks/z", "/b/hooks"].map(|path| match write(path) {
+            Event::Violation(violation) => Event::Violation(Violation { rule: Some(rule.clone()), ..violation }),
+            other => other,
+        });
+        assert_eq!(summary(by_rule), "4 writes to 4 paths in / expected to be refused by agent.policy:12");
+    }
+
+    fn refused_write() -> Violation {
+        Violation { operation: "write".into(), ..refused("", 0) }
     }
 
     #[test]

@@ -39,6 +39,8 @@ mod supervisor;
 mod terminal;
 mod wire;
 
+use crate::backend::bubblewrap::seccomp::Table;
+pub use crate::backend::bubblewrap::seccomp::Watch;
 use crate::backend::bubblewrap::{Network, Plan};
 use crate::event::Sink;
 use crate::proxy::upstream::Upstream;
@@ -92,6 +94,8 @@ pub struct Launch {
     /// files, which the thread that serves the proxy gives up.
     pub live: Option<Box<dyn FnOnce(Arc<InForce>) + Send>>,
     pub events: Arc<dyn Sink>,
+    /// Of which calls about files it is told that `rules` refuse them; without rules, of none.
+    pub watch: Watch,
     /// Told what works otherwise than it usually does, in a sentence; the command runs all the same.
     pub announce: fn(&str),
 }
@@ -227,7 +231,10 @@ pub fn run_without(plan: &Plan, launch: Launch, missing: &[Defence]) -> Result<E
         alone,
         directory,
         keep: launch.keep,
-        syscalls: plan.syscalls.clone(),
+        syscalls: Table {
+            watch: if launch.rules.is_some() { launch.watch } else { Watch::Nothing },
+            ..plan.syscalls.clone()
+        },
         sockets: plan.sockets,
         landlock: plan.landlock.clone(),
         limits: plan.limits.clone(),
@@ -235,6 +242,7 @@ pub fn run_without(plan: &Plan, launch: Launch, missing: &[Defence]) -> Result<E
         open_files,
         missing: missing.to_vec(),
     };
+    let watches = command.syscalls.watch != Watch::Nothing;
     let signals = supervisor::Signals::hold()
         .map_err(|errno| Error::Setup { act: "hold signals back".into(), source: errno.into() })?;
     let started = match launch.engine {
@@ -244,7 +252,7 @@ pub fn run_without(plan: &Plan, launch: Launch, missing: &[Defence]) -> Result<E
         Engine::Bwrap => bwrap::start(plan, command, std::env::var_os("PATH"))?,
     };
     let time = plan.limits.time.map(Duration::from_millis);
-    let decides = Decides { rules: launch.rules.clone(), events: launch.events, announce: launch.announce };
+    let decides = Decides { rules: launch.rules.clone(), events: launch.events, watches, announce: launch.announce };
     let served = launch.rules.filter(|_| proxied || !listeners.is_empty()).map(|rules| Served {
         proxied: proxied.then(|| Proxied {
             in_force: Arc::new(InForce::new(rules)),

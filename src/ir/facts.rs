@@ -38,6 +38,9 @@ pub struct Facts {
     pub hard_links: Vec<HardLink>,
     /// File systems that are mounted inside trees that are allowed; the same.
     pub mounted: Vec<MountFact>,
+    /// Rules that were left out because they decide nothing here but which rule it is that denies. Their variables are not
+    /// bound, and no link is on their way.
+    pub idle: Vec<Rule>,
 }
 
 /// A file with several names.
@@ -59,7 +62,7 @@ pub struct LinkFact {
 }
 
 /// A line of the mount table.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct MountFact {
     /// Major and minor number of the file system.
     pub device: (u32, u32),

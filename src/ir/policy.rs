@@ -1,12 +1,12 @@
 //! The rules, once names, lists, includes and `on` blocks are gone.
 
 use super::access::Access;
-use super::facts::Facts;
+use super::facts::{Facts, MountFact};
 use crate::sets::{
     address::AddressSet,
     host::{Absent, HostSet, Name, Table},
     name::NameSet,
-    path::PathSet,
+    path::{AbsPath, PathSet, Start},
     peer::{Endpoint, PeerSet},
 };
 use crate::source::{Sources, Span};
@@ -116,6 +116,53 @@ impl Policy {
         facts.elsewhere.retain(|(rule, _)| !rules.contains(rule));
         facts.expansions.retain(|(rule, _)| !rules.contains(rule));
         facts.through.retain(|(_, span)| !spans.contains(span));
+        policy
+    }
+}
+
+impl Policy {
+    /// The same with the rules behind the others that were left out since they decide nothing here: what is denied, is denied by
+    /// the rule that says so.
+    #[must_use]
+    pub fn with_idle(&self) -> Self {
+        let mut policy = self.clone();
+        let place = |name: &str| AbsPath::parse(self.facts.variables.get(name)?).ok();
+        for mut rule in std::mem::take(&mut policy.facts.idle) {
+            let Subject::Paths(set) = &mut rule.subject else { continue };
+            for pattern in set.include.iter_mut().chain(&mut set.exclude) {
+                if let Start::Variable(name) = &pattern.start
+                    && let Some(place) = place(name)
+                {
+                    pattern.put_at(&place);
+                }
+            }
+            policy.rules.push(rule);
+        }
+        policy
+    }
+}
+
+/// What it takes to decide about files, for another process: the rules about reading, writing and running, which keep none of
+/// their places.
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
+pub struct FileRules {
+    policy: Policy,
+    mounts: Vec<MountFact>,
+}
+
+impl From<&Policy> for FileRules {
+    fn from(whole: &Policy) -> Self {
+        let mut policy = Policy::new(whole.system, whole.default_read.clone());
+        let is_about_files = |rule: &&Rule| matches!(rule.verb, Verb::Read | Verb::Write | Verb::Exec);
+        policy.rules = whole.rules.iter().filter(is_about_files).cloned().collect();
+        Self { policy, mounts: whole.facts.mounts.clone() }
+    }
+}
+
+impl From<FileRules> for Policy {
+    fn from(rules: FileRules) -> Self {
+        let mut policy = rules.policy;
+        policy.facts.mounts = rules.mounts;
         policy
     }
 }

@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 /// A concrete, absolute, normalised path: `/`, or `/` and segments without `.`, `..`, empty ones, or a trailing slash.
 /// One that starts at a variable whose place is not known is that variable and the segments below it.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub struct AbsPath {
     pub start: Start,
     pub segments: Vec<FileName>,

@@ -185,12 +185,21 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
+    use crate::backend::bubblewrap::seccomp::Watch;
     use crate::compile::artefact::bpf;
 
     #[test]
     fn the_programs_are_the_list() {
-        let tables = [(false, false), (true, false), (false, true), (true, true)];
-        let tables = tables.map(|(nest, notified)| Table { nest, notified });
+        use Watch::{Nothing, Opens, Writes};
+        let tables = [
+            (false, false, Nothing),
+            (true, false, Nothing),
+            (false, true, Nothing),
+            (true, true, Nothing),
+            (false, true, Writes),
+            (true, true, Opens),
+        ];
+        let tables = tables.map(|(nest, notified, watch)| Table { nest, notified, watch });
         for table in &tables {
             for other in &tables {
                 assert_eq!(prove(table, &bpf(other)).is_ok(), table == other);
@@ -201,7 +210,7 @@ mod tests {
     /// Each value, jump and answer of a program matters, but for those behind which nothing differs.
     #[test]
     fn a_program_with_a_bit_turned_is_another() {
-        let table = Table { nest: false, notified: false };
+        let table = Table { nest: false, notified: false, watch: Watch::Nothing };
         let right = bpf(&table);
         let mut unseen = 0;
         let places: Vec<usize> = (4..right.len() / 2).step_by(131).collect();

@@ -27,3 +27,4 @@ mod sockets;
 #[path = "../support.rs"]
 mod support;
 mod terminal;
+mod violations;

@@ -32,10 +32,55 @@ const LEAST: usize = 8;
 /// How an attempt ended beside what was said of it, and how often.
 #[derive(Default)]
 struct Tally {
+    foreseen: Foreseen,
     counts: BTreeMap<(&'static str, &'static str), usize>,
     faults: Vec<String>,
     cases: usize,
     discarded: usize,
+}
+
+/// What was told of changes before the kernel decided, beside what it decided.
+#[derive(Default)]
+struct Foreseen {
+    refused: usize,
+    /// Refused, and nothing was told.
+    missed: usize,
+    done: usize,
+    /// Done, and told as expected to be refused.
+    wrong: usize,
+}
+
+/// The least share of refusals that is foreseen, and of what is done that is not feared, in percent.
+const RIGHT: usize = 95;
+
+impl Foreseen {
+    fn compare(&mut self, base: &Path, attempts: &[Attempt], output: &support::Output) {
+        let results: Vec<i32> = serde_json::from_str(&output.stdout).unwrap_or_default();
+        let events = fs::read_to_string(base.with_extension("events")).unwrap();
+        let events = events.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+        let is_write = |event: &serde_json::Value| event["operation"] == "write" && event["outcome"] == "predicted";
+        let feared: std::collections::BTreeSet<String> =
+            events.filter(is_write).map(|event| event["path"].as_str().unwrap().to_owned()).collect();
+        let is_feared = |path: &str| feared.contains(base.join(path).to_str().unwrap());
+        let through_a_link = |path: &str| path == "w/l" || path.starts_with("w/b/l");
+        for ((what, path, other), result) in attempts.iter().zip(&results) {
+            let opens = ["read", "list", "exec", "map"].contains(what);
+            if opens || through_a_link(path) || through_a_link(other) {
+                continue;
+            }
+            match Errno::from_raw(*result) {
+                Errno::EACCES | Errno::EPERM | Errno::EROFS => {
+                    self.refused += 1;
+                    self.missed += usize::from(!is_feared(path) && !is_feared(other));
+                }
+                _ if *result == 0 => {
+                    self.done += 1;
+                    self.wrong += usize::from(is_feared(path));
+                }
+                _ => {}
+            }
+        }
+    }
 }
 
 fn number(name: &str, default: u64) -> u64 {
@@ -83,6 +128,7 @@ fn sandboxed(engine: &str, base: &Path, bound: &Bound, attempts: &[Attempt], use
         }
     };
     command.args(["run", "--engine", engine, "--policy"]).arg(policy).arg("--workspace").arg(base.join("w"));
+    command.arg("--events").arg(base.with_extension("events"));
     command.arg("--").args(probe(base, attempts)).current_dir("/").stdin(Stdio::null());
     support::output(&mut command)
 }
@@ -152,6 +198,9 @@ impl Tally {
 
     fn table(&self) -> String {
         let mut text = format!("{} cases, {} that cannot be enforced\n", self.cases, self.discarded);
+        let Foreseen { refused, missed, done, wrong } = self.foreseen;
+        writeln!(text, "of {refused} changes that were refused, {missed} were not foreseen").unwrap();
+        writeln!(text, "of {done} changes that were made, {wrong} were expected to be refused").unwrap();
         for ((what, class), count) in &self.counts {
             writeln!(text, "{what:10} {class:22} {count}").unwrap();
         }
@@ -178,6 +227,7 @@ fn matrix(engine: &str) {
             tally.cases += 1;
             let output = sandboxed(engine, &base, &bound, &attempts, user);
             tally.compare(&format!("seed {seed}, {engine}, {user:?}"), &base, &bound, &attempts, &output);
+            tally.foreseen.compare(&base, &attempts, &output);
         }
     }
     println!("{}", tally.table());
@@ -186,6 +236,10 @@ fn matrix(engine: &str) {
     if cases < CASES {
         return;
     }
+    let Foreseen { refused, missed, done, wrong } = tally.foreseen;
+    assert!(refused >= 100 && done >= 100, "{}", tally.table());
+    assert!(missed * 100 <= refused * (100 - RIGHT), "{}", tally.table());
+    assert!(wrong * 100 <= done * (100 - RIGHT), "{}", tally.table());
     // A comparison that nothing reached holds nothing.
     assert!(tally.cases >= 2 * tally.discarded, "{}", tally.table());
     for what in KINDS {

@@ -5,7 +5,7 @@ use sandbox_runtime::bind::bind;
 use sandbox_runtime::compile::compile;
 use sandbox_runtime::diagnostic::any_error;
 use sandbox_runtime::event::{Event, RuleText, Sink};
-use sandbox_runtime::exec::linux::{Defence, Engine, Launch, caller, run_without};
+use sandbox_runtime::exec::linux::{Defence, Engine, Launch, Watch, caller, run_without};
 use sandbox_runtime::host::real::Machine;
 use sandbox_runtime::ir::{BoundPolicy, Node, NodeKind, Rule};
 use sandbox_runtime::proxy::Rules;
@@ -332,6 +332,7 @@ extern "C" fn before_main() {
         upstream: None,
         live: None,
         events: Arc::new(Nobody),
+        watch: Watch::Nothing,
         announce: |said| eprintln!("srt: {said}"),
     };
     let status = match run_without(&run_.plan, launch, &run_.missing) {

@@ -154,7 +154,7 @@ mod tests {
             mounts,
             network: Network::Loopback,
             listen: vec![],
-            syscalls: seccomp::Table { nest: false, notified: true },
+            syscalls: seccomp::Table { nest: false, notified: true, watch: seccomp::Watch::Nothing },
             sockets: false,
             landlock: Some(Landlock::default()),
             limits: Limits::default(),

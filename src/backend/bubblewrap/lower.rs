@@ -101,7 +101,7 @@ pub fn lower(policy: &BoundPolicy, needs: &Needs) -> Result<Lowered, Vec<Diagnos
         mounts: layout.mounts,
         network,
         listen,
-        syscalls: seccomp::Table { nest: needs.nest, notified: true },
+        syscalls: seccomp::Table { nest: needs.nest, notified: true, watch: seccomp::Watch::Nothing },
         sockets,
         landlock: (!needs.nest).then_some(layout.landlock),
         limits: limits(policy),

@@ -6,6 +6,7 @@
 
 mod assemble;
 mod entries;
+mod files;
 mod numbers;
 mod simulate;
 #[cfg(test)]
@@ -13,6 +14,7 @@ mod tests;
 
 pub use assemble::assemble;
 pub use entries::{Action, Entry, Errno, Test, entries};
+pub use files::{Act, FILE_CALLS, FileCall, Last, Operand, WRITE_INTENT, Watch};
 pub use simulate::{Call, run};
 
 /// What the filter holds to.
@@ -23,6 +25,8 @@ pub struct Table {
     /// Somebody listens to the filter and makes each connection for the command, so that unix sockets may be made. A filter
     /// that nobody listens to closes them.
     pub notified: bool,
+    /// Of which calls about files somebody who listens is told.
+    pub watch: Watch,
 }
 
 /// The machine the filter is for.

@@ -1,4 +1,5 @@
-//! System calls that are not left to the kernel: pid 1 makes them in the command's place, on what it has looked at itself.
+//! System calls that are not left to the kernel: pid 1 makes them in the command's place, on what it has looked at itself. Those
+//! about files are only told of.
 //!
 //! The command's filter notifies of them ([`notification`]). Whoever looks at a call's arguments and then lets the kernel go
 //! on has decided on something else than the kernel does: memory and descriptors change meanwhile. So a call is *performed*: on a
@@ -10,9 +11,12 @@
 //!
 //! For each call served there is a file; this one knows which is whose, and what all have in common.
 
+mod files;
 mod notification;
+mod place;
 mod questions;
 mod relay;
+mod rules;
 mod socket;
 mod task;
 mod unix;
@@ -27,8 +31,9 @@ use nix::unistd::{Pid, gettid};
 use notification::{Answer, Call, Listener};
 use questions::Questions;
 use relay::Relays;
+use rules::Rules;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use task::Task;
@@ -64,6 +69,9 @@ pub struct Broker {
     own: Own,
     questions: Questions,
     relays: Arc<Relays>,
+    rules: Rules,
+    /// How much the supervisor was not told, as it did not listen in time.
+    untold: AtomicU64,
 }
 
 impl Broker {
@@ -79,6 +87,8 @@ impl Broker {
             own: Own::default(),
             questions: Questions::default(),
             relays: Arc::default(),
+            rules: Rules::default(),
+            untold: AtomicU64::new(0),
         })
     }
 
@@ -106,9 +116,18 @@ impl Broker {
         self.questions.answered(number, allowed);
     }
 
+    /// The rules about files that were asked for.
+    pub fn take_rules(&self, file: Option<OwnedFd>) {
+        self.rules.take(file);
+    }
+
     /// After the command: what it has written on its way to a service of the host arrives there. Ends what is left of the
     /// sandbox first, if there is such a way.
     pub fn finish(&self) {
+        let untold = self.untold.swap(0, Ordering::Relaxed);
+        if untold > 0 {
+            let _ = self.control.report(&Report::Untold(untold));
+        }
         const PATIENCE: Duration = Duration::from_secs(1);
         // To all of them, where they are all of a namespace.
         if self.relays.are_open() && nix::unistd::getpid().as_raw() == 1 {
@@ -178,7 +197,13 @@ impl Broker {
                 self.hear(call);
                 Ok(Answer::Continue)
             }
-            _ => Err(Errno::ENOSYS),
+            number => match files::file_call(number) {
+                Some(file_call) => {
+                    self.foresee(call, file_call);
+                    Ok(Answer::Continue)
+                }
+                None => Err(Errno::ENOSYS),
+            },
         };
         match served {
             Ok(answer) => answer,
@@ -192,7 +217,7 @@ impl Broker {
         /// `sizeof(struct sockaddr_storage)`
         const LONGEST: usize = 128;
         let [descriptor, address, length, ..] = call.arguments;
-        let task = Task::new(call.thread, self.proc.as_fd()).map_err(|errno| self.unseen(errno))?;
+        let task = Task::new(call.thread, self.proc.as_fd());
         let socket = task.descriptor(int(descriptor)).map_err(|errno| self.unseen(errno))?;
         let length = usize::try_from(int(length)).ok().filter(|length| *length <= LONGEST).ok_or(Errno::EINVAL)?;
         let address = task.read(address, length).map_err(|errno| self.unseen(errno))?;

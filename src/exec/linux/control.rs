@@ -3,13 +3,14 @@
 //!
 //! ```text
 //! pid 1 → supervisor     reports, questions
-//! supervisor → pid 1     the plan; then words: signals to pass on, answers, wishes for sockets
+//! supervisor → pid 1     the plan; then words: signals to pass on, answers, wishes for sockets, rules
 //! pid 1 → the command    turns;  the command → pid 1: who listens to its filter
 //! ```
 //!
 //! pid 1 is ours, but from the exec on it shares a namespace with the command: nothing received is trusted beyond
 //! its own few values.
 
+use crate::vocabulary::Verb;
 use nix::errno::Errno;
 use nix::sys::socket::{
     AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, recvmsg, sendmsg, socketpair,
@@ -71,6 +72,24 @@ pub enum Report {
     Asked(Question),
     /// What the command asked for was refused because it could not be looked at.
     Unseen(String),
+    /// The rules about files are needed now.
+    WantsRules,
+    /// The command tries what they refuse; the kernel decides after this.
+    Tried(Attempt),
+    /// So many attempts were not reported, as nobody listened in time.
+    Untold(u64),
+}
+
+/// Something that the command does to a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attempt {
+    /// `read` or `write`.
+    pub verb: Verb,
+    /// Its process, as it is numbered inside, and what that calls itself.
+    pub process: i32,
+    pub name: Vec<u8>,
+    /// As the sandbox shows it, links resolved.
+    pub path: Vec<u8>,
 }
 
 /// May the command connect to this socket of the host?
@@ -85,7 +104,7 @@ pub struct Question {
 }
 
 /// From the supervisor, once the command runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum Word {
     /// Pass this signal to the command.
     Signal(i32),
@@ -93,11 +112,16 @@ pub enum Word {
     Answer(u32, bool),
     /// Make a socket for connections, of IPv6 or else IPv4; each is answered by a report, in order.
     Socket { v6: bool },
+    /// The rules about files, in a file; none where there are none.
+    Rules(Option<OwnedFd>),
 }
 
 /// One end.
 #[derive(Debug)]
 pub struct Control(OwnedFd);
+
+/// The word that rules come with.
+const RULES: u8 = b'R';
 
 /// More than any path the kernel takes.
 const LONGEST: usize = 8192;
@@ -121,6 +145,15 @@ impl Control {
     }
 
     pub fn report(&self, report: &Report) -> Result<(), Errno> {
+        self.report_with(report, MsgFlags::empty())
+    }
+
+    /// The same, but that nobody waits: `EAGAIN` while the other end does not read.
+    pub fn report_at_once(&self, report: &Report) -> Result<(), Errno> {
+        self.report_with(report, MsgFlags::MSG_DONTWAIT)
+    }
+
+    fn report_with(&self, report: &Report, flags: MsgFlags) -> Result<(), Errno> {
         let (left, asked);
         let (tag, value, text, descriptors): (_, _, &[u8], _) = match report {
             Report::Ready(sockets, missing) => {
@@ -145,20 +178,37 @@ impl Control {
                 asked = [&node, &question.path[..]].concat();
                 (b'Q', question.number.cast_signed(), &asked, &[][..])
             }
+            Report::WantsRules => (b'W', 0, b"", &[][..]),
+            Report::Tried(attempt) => {
+                let verb = if attempt.verb == Verb::Read { b'r' } else { b'w' };
+                let name = &attempt.name[..attempt.name.len().min(u8::MAX.into())];
+                let length = u8::try_from(name.len()).unwrap_or_default();
+                asked = [&[verb, length], name, &attempt.path[..]].concat();
+                (b'T', attempt.process, &asked, &[][..])
+            }
+            Report::Untold(count) => {
+                asked = count.to_ne_bytes().to_vec();
+                (b'N', 0, &asked, &[][..])
+            }
             Report::Socket(Ok(socket)) => (b'D', 0, b"", std::slice::from_ref(socket)),
             Report::Socket(Err(errno)) => (b'D', *errno, b"", &[][..]),
         };
         let mut packet = vec![tag];
         packet.extend(value.to_ne_bytes());
         packet.extend(text.iter().take(LONGEST - 5));
-        self.send(&packet, descriptors)
+        self.send_with(&packet, descriptors, flags)
     }
 
     fn send(&self, packet: &[u8], descriptors: &[OwnedFd]) -> Result<(), Errno> {
+        self.send_with(packet, descriptors, MsgFlags::empty())
+    }
+
+    fn send_with(&self, packet: &[u8], descriptors: &[OwnedFd], flags: MsgFlags) -> Result<(), Errno> {
         let fds: Vec<RawFd> = descriptors.iter().map(AsRawFd::as_raw_fd).collect();
         let messages = [ControlMessage::ScmRights(&fds)];
         let messages = if fds.is_empty() { &[][..] } else { &messages[..] };
-        sendmsg::<()>(self.0.as_raw_fd(), &[IoSlice::new(packet)], messages, MsgFlags::MSG_NOSIGNAL, None).map(drop)
+        let flags = flags | MsgFlags::MSG_NOSIGNAL;
+        sendmsg::<()>(self.0.as_raw_fd(), &[IoSlice::new(packet)], messages, flags, None).map(drop)
     }
 
     /// Receives one report; `None` when the other end is closed, `EAGAIN` when there is none yet and `flags` say
@@ -187,6 +237,14 @@ impl Control {
                 let (device, inode) = (u64::from_ne_bytes(*device), u64::from_ne_bytes(*inode));
                 Report::Asked(Question { number: value.cast_unsigned(), device, inode, path: path.to_vec() })
             }
+            b'W' => Report::WantsRules,
+            b'T' => {
+                let [verb, length, rest @ ..] = text else { return Err(Errno::EBADMSG) };
+                let (name, path) = rest.split_at_checked(usize::from(*length)).ok_or(Errno::EBADMSG)?;
+                let verb = if *verb == b'r' { Verb::Read } else { Verb::Write };
+                Report::Tried(Attempt { verb, process: value, name: name.to_vec(), path: path.to_vec() })
+            }
+            b'N' => Report::Untold(u64::from_ne_bytes(text.try_into().map_err(|_| Errno::EBADMSG)?)),
             _ => return Err(Errno::EBADMSG),
         }))
     }
@@ -290,7 +348,8 @@ impl Control {
         }
     }
 
-    /// To pid 1: a signal is four bytes, an answer eight, and a wish for a socket the one byte that is its family.
+    /// To pid 1: a signal is four bytes, an answer eight, a wish for a socket the one byte that is its family, and rules are one
+    /// byte and a descriptor.
     pub fn say(&self, word: Word) -> Result<(), Errno> {
         match word {
             Word::Signal(signal) => self.send(&signal.to_ne_bytes(), &[]),
@@ -298,22 +357,24 @@ impl Control {
             Word::Answer(number, allowed) => {
                 self.send(&[number.to_ne_bytes(), u32::from(allowed).to_ne_bytes()].concat(), &[])
             }
+            Word::Rules(file) => self.send(&[RULES], file.as_slice()),
         }
     }
 
     /// In pid 1: the next word of the supervisor; `None` when it is gone.
     pub fn word(&self) -> Result<Option<Word>, Errno> {
-        let mut bytes = [0; 9];
-        match nix::sys::socket::recv(self.0.as_raw_fd(), &mut bytes, MsgFlags::MSG_DONTWAIT)? {
-            0 => Ok(None),
-            1 if matches!(bytes[0], 4 | 6) => Ok(Some(Word::Socket { v6: bytes[0] == 6 })),
-            4 => Ok(Some(Word::Signal(i32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])))),
-            8 => {
-                let number = u32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-                let allowed = u32::from_ne_bytes([bytes[4], bytes[5], bytes[6], bytes[7]]);
-                Ok(Some(Word::Answer(number, allowed == 1)))
-            }
-            _ => Err(Errno::EBADMSG),
+        let (bytes, descriptors) = self.receive_with_descriptors(MsgFlags::MSG_DONTWAIT)?;
+        match bytes[..] {
+            [] => Ok(None),
+            [family @ (4 | 6)] => Ok(Some(Word::Socket { v6: family == 6 })),
+            [RULES] => Ok(Some(Word::Rules(descriptors.into_iter().next()))),
+            _ => match bytes.split_first_chunk::<4>() {
+                Some((signal, [])) => Ok(Some(Word::Signal(i32::from_ne_bytes(*signal)))),
+                Some((number, allowed)) if allowed.len() == 4 => {
+                    Ok(Some(Word::Answer(u32::from_ne_bytes(*number), *allowed == 1_u32.to_ne_bytes())))
+                }
+                _ => Err(Errno::EBADMSG),
+            },
         }
     }
 
@@ -410,26 +471,43 @@ mod tests {
     #[test]
     fn words_arrive_and_are_answered() {
         let (ours, theirs) = Control::pair().unwrap();
+        let file = OwnedFd::from(std::net::TcpListener::bind("127.0.0.1:0").unwrap());
         let words = [
             Word::Signal(15),
             Word::Socket { v6: false },
+            Word::Rules(Some(file)),
             Word::Answer(7, true),
             Word::Socket { v6: true },
             Word::Answer(8, false),
+            Word::Rules(None),
         ];
         for word in words {
             ours.say(word).unwrap();
         }
-        for word in words {
-            assert_eq!(theirs.word().unwrap(), Some(word));
+        let mut heard = Vec::new();
+        for _ in 0..7 {
+            heard.push(match theirs.word().unwrap().unwrap() {
+                Word::Rules(file) => format!("Rules({})", file.is_some()),
+                word => format!("{word:?}"),
+            });
         }
+        let said = [
+            "Signal(15)",
+            "Socket { v6: false }",
+            "Rules(true)",
+            "Answer(7, true)",
+            "Socket { v6: true }",
+            "Answer(8, false)",
+            "Rules(false)",
+        ];
+        assert_eq!(heard, said);
         theirs.report(&Report::Socket(Err(23))).unwrap();
         let socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         theirs.report(&Report::Socket(Ok(socket.into()))).unwrap();
         assert!(matches!(ours.receive(MsgFlags::empty()), Ok(Some(Report::Socket(Err(23))))));
         assert!(matches!(ours.receive(MsgFlags::empty()), Ok(Some(Report::Socket(Ok(_))))));
         drop(ours);
-        assert_eq!(theirs.word().unwrap(), None);
+        assert!(theirs.word().unwrap().is_none());
     }
 
     #[test]
@@ -441,6 +519,26 @@ mod tests {
         match ours.receive(MsgFlags::empty()).unwrap() {
             Some(Report::Asked(got)) => assert_eq!(got, question),
             other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn an_attempt_arrives_as_it_was_made_and_nobody_waits_for_a_reader() {
+        let (ours, theirs) = Control::pair().unwrap();
+        let attempt = |verb, name: &[u8]| Attempt { verb, process: 7, name: name.to_vec(), path: b"/a\xff b".to_vec() };
+        for sent in [attempt(Verb::Read, b"sh"), attempt(Verb::Write, b""), attempt(Verb::Write, &[b'x'; 15])] {
+            theirs.report(&Report::Tried(sent.clone())).unwrap();
+            match ours.receive(MsgFlags::empty()).unwrap() {
+                Some(Report::Tried(got)) => assert_eq!(got, sent),
+                other => panic!("{other:?}"),
+            }
+        }
+        theirs.report(&Report::Untold(1 << 40)).unwrap();
+        assert!(matches!(ours.receive(MsgFlags::empty()), Ok(Some(Report::Untold(count))) if count == 1 << 40));
+        let mut sent = 0;
+        while theirs.report_at_once(&Report::Tried(attempt(Verb::Write, b"sh"))).is_ok() {
+            sent += 1;
+            assert!(sent < 1_000_000, "a socket that is never full");
         }
     }
 

@@ -133,6 +133,11 @@ fn heed(control: &Control, child: Pid, broker: Option<&Broker>) {
                     broker.answered(number, allowed);
                 }
             }
+            Ok(Some(Word::Rules(file))) => {
+                if let Some(broker) = broker {
+                    broker.take_rules(file);
+                }
+            }
             Ok(Some(Word::Socket { v6 })) => {
                 let socket = network::connection(v6).map_err(|errno| errno as i32);
                 if control.report(&Report::Socket(socket)).is_err() {

@@ -229,10 +229,18 @@ pub fn keep_capabilities(kept: u32) -> Result<(), Errno> {
     set_capabilities(0, kept)
 }
 
-/// Does something with capabilities in force that this thread has kept.
+/// Does something with capabilities in force that this thread has kept; within such a thing, only that.
 pub fn with_capabilities<T>(kept: u32, act: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
+    thread_local! {
+        static IN_FORCE: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
+    }
+    if IN_FORCE.get() == kept {
+        return act();
+    }
     set_capabilities(kept, kept)?;
+    IN_FORCE.set(kept);
     let done = act();
+    IN_FORCE.set(0);
     set_capabilities(0, kept)?;
     done
 }

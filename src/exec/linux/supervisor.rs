@@ -1,12 +1,13 @@
 //! The half that stays outside: passes signals in, serves the proxy, watches the wall clock, and tells how it ended.
 
+mod files;
 mod sockets;
 
 use super::control::{Control, Failure, Missing, Report, Stage, Word};
 use super::listen::{self, Wish};
 use super::terminal::Terminal;
 use super::{Error, Exit, capture, kernel, landlock};
-use crate::event::Sink;
+use crate::event::{Event, Sink};
 use crate::ir::{Access, decide};
 use crate::proxy::upstream::Upstream;
 use crate::proxy::{self, Doors, InForce, Rules};
@@ -82,6 +83,8 @@ pub struct Decides {
     /// Those that the command was started with. Without rules nothing is allowed.
     pub rules: Option<Arc<Rules>>,
     pub events: Arc<dyn Sink>,
+    /// Whether what the command tries with files shall be told.
+    pub watches: bool,
     pub announce: fn(&str),
 }
 
@@ -118,6 +121,7 @@ struct Supervisor<'d> {
     doors: Option<(Vec<OwnedFd>, Option<Missing>)>,
     ready: bool,
     heard: Heard,
+    files: files::Told,
     failure: Option<Failure>,
     exit: Option<Exit>,
     timed_out: bool,
@@ -142,6 +146,7 @@ pub fn supervise(
         doors: None,
         ready: false,
         heard: Heard::All,
+        files: files::Told::default(),
         failure: None,
         exit: None,
         timed_out: false,
@@ -305,7 +310,14 @@ impl Supervisor<'_> {
                     let _ = waiting.send(socket.map_err(std::io::Error::from_raw_os_error));
                 }
             }
-            Report::Unheard(errno) => (self.decides.announce)(&not_performed(Errno::from_raw(errno))),
+            Report::Unheard(errno) => {
+                (self.decides.announce)(&not_performed(Errno::from_raw(errno), self.decides.watches));
+            }
+            Report::WantsRules => {
+                let _ = self.started.control.say(files::rules(self.decides));
+            }
+            Report::Tried(attempt) => self.files.tell(self.decides, attempt),
+            Report::Untold(count) => self.decides.events.report(Event::Dropped { count }),
             Report::Unseen(what) => sockets::unseen(self.decides, what),
             Report::Asked(question) => {
                 let allowed = sockets::may_connect(self.decides, &question);
@@ -474,14 +486,15 @@ fn inbound(
     Ok(proxy::Inbound { listeners: served, dial: listen::dial(questions) })
 }
 
-fn not_performed(errno: Errno) -> String {
+fn not_performed(errno: Errno, watches: bool) -> String {
     let why = match errno {
         Errno::EBUSY => "another sandbox around this one listens to system calls",
         Errno::EINVAL | Errno::ENOSYS => "Linux 5.19 or newer is needed",
         Errno::EPERM => "nothing here may look into another process",
         errno => errno.desc(),
     };
-    format!("unix sockets are closed to the command, its own too ({why}); see `srt doctor`")
+    let untold = if watches { ", and what it is refused of files is not told" } else { "" };
+    format!("unix sockets are closed to the command, its own too{untold} ({why}); see `srt doctor`")
 }
 
 /// The sockets by what they are. They come from our own process inside, before the command was there.

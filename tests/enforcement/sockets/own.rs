@@ -72,6 +72,7 @@ ssh-add -q key
 ssh-add -l | wc -l
 echo text | ssh-keygen -q -Y sign -n file -f key.pub | head -1
 ssh-agent -k >/dev/null
+while [ -e agent.sock ]; do sleep 0.01; done
 ssh-add -l 2>&1 | head -1";
     each(|engine, user| {
         let scene = scene(engine, "").by(user);

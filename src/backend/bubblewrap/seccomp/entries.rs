@@ -1,6 +1,6 @@
 //! Which calls are closed, and why: the list that the program, its listing and its tests derive from.
 
-use super::Table;
+use super::{Table, files};
 use std::fmt;
 
 /// One line of the filter. The entries of one call are tried in order; the first whose tests all hold decides. A call
@@ -97,6 +97,9 @@ fn is_not(argument: u8, mask: u32, values: &[u32]) -> Test {
 /// The filter as a list. Calls whose arguments are tested come first: the kernel answers the others from a cache.
 pub fn entries(table: &Table) -> Vec<Entry> {
     let mut list = Vec::new();
+    if table.notified {
+        files::watched(&mut list, table.watch);
+    }
     terminal(&mut list);
     sockets(&mut list, table.notified);
     if !table.nest {

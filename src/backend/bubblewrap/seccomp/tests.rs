@@ -4,11 +4,13 @@ use super::entries::{Action, Entry, Errno, Test};
 use super::*;
 
 const MACHINES: [Architecture; 2] = [Architecture::X86_64, Architecture::Aarch64];
-const TABLES: [Table; 4] = [
-    Table { nest: false, notified: false },
-    Table { nest: true, notified: false },
-    Table { nest: false, notified: true },
-    Table { nest: true, notified: true },
+const TABLES: [Table; 6] = [
+    Table { nest: false, notified: false, watch: Watch::Nothing },
+    Table { nest: true, notified: false, watch: Watch::Nothing },
+    Table { nest: false, notified: true, watch: Watch::Nothing },
+    Table { nest: true, notified: true, watch: Watch::Nothing },
+    Table { nest: false, notified: true, watch: Watch::Writes },
+    Table { nest: true, notified: true, watch: Watch::Opens },
 ];
 
 fn call(architecture: Architecture, number: u32, arguments: [u64; 6]) -> Call {
@@ -85,8 +87,8 @@ fn program_is_the_table_at_every_compared_constant() {
         for machine in MACHINES {
             let program = assemble(&entries(table), machine);
             let mut tried = 0;
-            for name in ["ioctl", "personality", "socket", "socketpair", "clone", "unshare"] {
-                let number = machine.number(name).unwrap();
+            for name in ["ioctl", "personality", "socket", "socketpair", "clone", "unshare", "open", "openat"] {
+                let Some(number) = machine.number(name) else { continue };
                 let [first, second, third] = [0, 1, 2].map(|argument| interesting(&list, name, argument));
                 for &a in &first {
                     for &b in &second {
@@ -210,6 +212,42 @@ fn connecting_is_asked_for() {
     }
 }
 
+/// Nobody is told of what only reads, unless that was asked for; of `stat` never, and of nothing where nobody listens.
+#[test]
+fn files_are_told_of_as_far_as_asked() {
+    let (notify, allow) = (0x7fc0_0000, 0x7fff_0000);
+    let cases: &[(&str, [u64; 4], [u32; 3])] = &[
+        // name, arguments, and the answer where nothing, writes, and all that opens is told of
+        ("openat", [0, 1, 0, 0], [allow, allow, notify]),
+        ("openat", [0, 1, 0o2_000_000, 0], [allow, allow, notify]), // O_CLOEXEC
+        ("openat", [0, 1, 0o10_000_000, 0], [allow, allow, allow]), // O_PATH
+        ("openat", [0, 1, 0xdead_0000_0000, 0], [allow, allow, notify]),
+        ("openat", [0, 1, 1, 0], [allow, notify, notify]),
+        ("openat", [0, 1, 2, 0], [allow, notify, notify]),
+        ("openat", [0, 1, 0o100, 0], [allow, notify, notify]),
+        ("openat", [0, 1, 0o1000, 0], [allow, notify, notify]), // O_RDONLY | O_TRUNC empties
+        ("openat", [0, 1, 0o20_200_000, 0], [allow, notify, notify]), // O_TMPFILE
+        ("unlinkat", [0, 1, 0, 0], [allow, notify, notify]),
+        ("renameat2", [0, 1, 2, 3], [allow, notify, notify]),
+        ("fchmodat2", [0, 1, 2, 3], [allow, notify, notify]),
+        ("newfstatat", [0, 1, 2, 3], [allow, allow, allow]),
+    ];
+    for machine in MACHINES {
+        for (name, [a, b, c, d], answers) in cases {
+            let stat = if machine == MACHINES[0] { 262 } else { 79 };
+            let number = machine.number(name).unwrap_or(stat);
+            for (watch, want) in [Watch::Nothing, Watch::Writes, Watch::Opens].into_iter().zip(answers) {
+                let answer = |notified| {
+                    let program = assemble(&entries(&Table { nest: false, notified, watch }), machine);
+                    run(&program, &call(machine, number, [*a, *b, *c, *d, 0, 0]))
+                };
+                assert_eq!(answer(true), Some(*want), "{machine:?} {watch:?} {name}");
+                assert_eq!(answer(false), Some(allow), "{machine:?} {watch:?} {name}");
+            }
+        }
+    }
+}
+
 #[test]
 fn ptrace_and_process_vm_stay_open() {
     for (machine, numbers) in [(MACHINES[0], [101, 310, 311]), (MACHINES[1], [117, 270, 271])] {
@@ -222,7 +260,7 @@ fn ptrace_and_process_vm_stay_open() {
 
 #[test]
 fn every_number_is_used_and_every_name_has_one() {
-    let plain = entries(&TABLES[2]);
+    let plain = entries(&TABLES[4]);
     for entry in &plain {
         assert!(MACHINES.iter().any(|machine| machine.number(entry.call).is_some()), "{}", entry.call);
     }
@@ -268,7 +306,9 @@ fn listing() {
     settings.set_prepend_module_to_snapshot(false);
     settings.set_omit_expression(true);
     settings.bind(|| {
-        for (name, table) in [("seccomp", &TABLES[0]), ("seccomp_notified", &TABLES[2])] {
+        for (name, table) in
+            [("seccomp", &TABLES[0]), ("seccomp_notified", &TABLES[2]), ("seccomp_watched", &TABLES[4])]
+        {
             let lines: Vec<String> = entries(table).iter().map(|e| format!("{e} -- {}", e.reason)).collect();
             insta::assert_snapshot!(name, lines.join("\n"));
         }

@@ -9,6 +9,7 @@ use nix::fcntl::{OFlag, openat};
 use nix::sys::stat::Mode;
 use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use nix::unistd::Pid;
+use std::cell::OnceCell;
 use std::io::IoSliceMut;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
@@ -18,26 +19,34 @@ pub const CAPABILITIES: u32 = SYS_PTRACE | NET_ADMIN;
 
 pub struct Task<'p> {
     thread: Pid,
-    /// Names the thread, or its process where the kernel knows no better.
-    process: OwnedFd,
+    /// Names the thread, or its process where the kernel knows no better; once it is needed.
+    process: OnceCell<OwnedFd>,
     /// The root of a procfs of this process's namespace.
     proc: BorrowedFd<'p>,
 }
 
 impl<'p> Task<'p> {
-    pub fn new(thread: Pid, proc: BorrowedFd<'p>) -> Result<Task<'p>, Errno> {
+    pub fn new(thread: Pid, proc: BorrowedFd<'p>) -> Task<'p> {
+        Task { thread, process: OnceCell::new(), proc }
+    }
+
+    fn pidfd(&self) -> Result<&OwnedFd, Errno> {
         // PIDFD_THREAD (Linux 6.9): a thread can have descriptors of its own.
         const OF_A_THREAD: i32 = libc::O_EXCL;
-        let process = match pidfd(thread, OF_A_THREAD) {
-            Err(Errno::EINVAL) => pidfd(leader(thread, proc)?, 0)?,
+        if let Some(process) = self.process.get() {
+            return Ok(process);
+        }
+        let process = match pidfd(self.thread, OF_A_THREAD) {
+            Err(Errno::EINVAL) => pidfd(leader(self.thread, self.proc)?, 0)?,
             other => other?,
         };
-        Ok(Task { thread, process, proc })
+        Ok(self.process.get_or_init(|| process))
     }
 
     /// The same open file as a descriptor of the thread (pidfd_getfd(2)). `EBADF`: it has none of this number.
     pub fn descriptor(&self, number: i32) -> Result<OwnedFd, Errno> {
-        with_capabilities(CAPABILITIES, || duplicate(&self.process, number))
+        let process = self.pidfd()?;
+        with_capabilities(CAPABILITIES, || duplicate(process, number))
     }
 
     /// So many bytes of its memory. `EFAULT`: they are not there.
@@ -49,6 +58,44 @@ impl<'p> Task<'p> {
             process_vm_readv(self.thread, &mut [IoSliceMut::new(&mut bytes)], &there)
         })?;
         if read == length { Ok(bytes) } else { Err(Errno::EFAULT) }
+    }
+
+    /// The bytes of its memory up to the first NUL, which comes before so many. `ENAMETOOLONG`: it does not.
+    pub fn string(&self, address: u64, longest: usize) -> Result<Vec<u8>, Errno> {
+        /// What most strings end in.
+        const FIRST: usize = 256;
+        const PAGE: usize = 4096;
+        let mut bytes = Vec::new();
+        while bytes.len() < longest {
+            let at = address.checked_add(bytes.len() as u64).ok_or(Errno::EFAULT)?;
+            // What follows a page need not be there.
+            let left = PAGE - usize::try_from(at % PAGE as u64).map_err(|_| Errno::EFAULT)?;
+            let length = left.min(if bytes.is_empty() { FIRST } else { longest - bytes.len() });
+            let part = self.read(at, length)?;
+            let end = part.iter().position(|byte| *byte == 0);
+            bytes.extend(&part[..end.unwrap_or(part.len())]);
+            if end.is_some() {
+                return Ok(bytes);
+            }
+        }
+        Err(Errno::ENAMETOOLONG)
+    }
+
+    /// Its process's number; its own where that is not to be found out.
+    pub fn process(&self) -> i32 {
+        leader(self.thread, self.proc).unwrap_or(self.thread).as_raw()
+    }
+
+    /// What it calls itself (`comm`, proc(5)); empty where it is gone.
+    pub fn name(&self) -> Vec<u8> {
+        let read = || {
+            let path = format!("{}/comm", self.thread);
+            let file = openat(self.proc, path.as_str(), OFlag::O_RDONLY | OFlag::O_CLOEXEC, Mode::empty())?;
+            let mut name = [0; 64];
+            let length = nix::unistd::read(&file, &mut name)?;
+            Ok::<_, Errno>(name[..length].strip_suffix(b"\n").unwrap_or(&name[..length]).to_vec())
+        };
+        read().unwrap_or_default()
     }
 
     /// What its `/proc/self/NAME` leads to, as a place: `root`, `cwd`, `fd/7`.

@@ -6,6 +6,7 @@
 //! to it does not matter, and what is connected to is what was looked at: the node is held, and named by its descriptor.
 
 use super::notification::{Answer, Call};
+use super::place::{Way, own_name};
 use super::relay::Side;
 use super::task::{CAPABILITIES, Task};
 use super::{Broker, int, socket};
@@ -13,12 +14,12 @@ use crate::event::lock;
 use crate::exec::linux::kernel::with_capabilities;
 use crate::exec::linux::mounts;
 use nix::errno::Errno;
-use nix::fcntl::{FcntlArg, OFlag, OpenHow, ResolveFlag, fcntl, openat, openat2, readlinkat};
+use nix::fcntl::{FcntlArg, OFlag, fcntl, openat, readlinkat};
 use nix::sys::resource::{Resource, getrlimit};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 use nix::sys::stat::{FileStat, Mode, SFlag, fstat};
 use std::collections::HashMap;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -73,7 +74,7 @@ impl Broker {
     /// then, that one is not known, and cannot be connected to.
     pub(super) fn hear(&self, call: &Call) {
         let known = || {
-            let socket = Task::new(call.thread, self.proc.as_fd())?.descriptor(int(call.arguments[0]))?;
+            let socket = Task::new(call.thread, self.proc.as_fd()).descriptor(int(call.arguments[0]))?;
             // What was accepted has the name of whoever accepted it, and cannot listen.
             let is_free = socket::is_unconnected(socket.as_fd());
             if is_free && socket::domain(socket.as_fd())? == libc::AF_UNIX && self.own.made(socket.as_fd()) {
@@ -108,7 +109,7 @@ impl Broker {
             return Ok(self.perform(call, socket, address));
         }
         let path = path.split(|byte| *byte == 0).next().unwrap_or_default();
-        let node = resolve(task, path)?;
+        let node = Way::new(task, None, path)?.node()?;
         let seen = fstat(&node)?;
         if !self.listener.waits(call.id) {
             return Ok(Answer::Nobody);
@@ -176,63 +177,6 @@ impl Broker {
             is_deaf && path.is_some_and(|path| path[0] != b'@' && last(path) == last(name))
         })
     }
-}
-
-/// The node at a path of the command's, as a place. Its root and directory are what the command's are; magic links
-/// (proc(5)) are followed only where they are its own and come first: this process has a `/proc/self` of another meaning.
-fn resolve(task: &Task<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
-    let how = OpenHow::new().flags(OFlag::O_PATH | OFlag::O_CLOEXEC);
-    let plain = ResolveFlag::RESOLVE_NO_MAGICLINKS;
-    let (from, rest, resolve) = if let Some((place, rest)) = own_place(task, path) {
-        (task.place(&place)?, rest, plain)
-    } else if path.starts_with(b"/") {
-        (task.place("root")?, path, plain | ResolveFlag::RESOLVE_IN_ROOT)
-    } else {
-        (task.place("cwd")?, path, plain)
-    };
-    if rest.is_empty() {
-        return Ok(from);
-    }
-    match openat2(from, rest, how.resolve(resolve)) {
-        // A magic link.
-        Err(Errno::ELOOP) => Err(Errno::EACCES),
-        // Renamed on the way, which IN_ROOT does not look through.
-        Err(Errno::EAGAIN) => Err(Errno::EACCES),
-        found => found,
-    }
-}
-
-/// `/proc/self/fd/7/x`, with which names that are too long for an address are made shorter: `fd/7`, and `x`.
-fn own_place<'p>(task: &Task<'_>, path: &'p [u8]) -> Option<(String, &'p [u8])> {
-    let (number, rest) = if let Some(rest) = path.strip_prefix(b"/dev/fd/") {
-        (None, [&b"fd/"[..], rest].concat())
-    } else {
-        let rest = path.strip_prefix(b"/proc/")?;
-        let end = rest.iter().position(|byte| *byte == b'/')?;
-        (Some(&rest[..end]), rest[end + 1..].to_vec())
-    };
-    if !number.is_none_or(|number| number == b"self" || number == b"thread-self" || task.is_called(number)) {
-        return None;
-    }
-    let mut words = rest.split(|byte| *byte == b'/');
-    let place = match words.next()? {
-        b"cwd" => "cwd".to_owned(),
-        b"root" => "root".to_owned(),
-        b"fd" => {
-            let number = std::str::from_utf8(words.next()?).ok()?;
-            format!("fd/{}", number.parse::<u32>().ok()?)
-        }
-        _ => return None,
-    };
-    let left: usize = words.map(|word| word.len() + 1).sum();
-    let rest = &path[path.len() - left..];
-    let start = rest.iter().position(|byte| *byte != b'/').unwrap_or(rest.len());
-    Some((place, &rest[start..]))
-}
-
-/// What this process's directory calls a descriptor.
-fn own_name(node: &OwnedFd) -> String {
-    format!("self/fd/{}", node.as_raw_fd())
 }
 
 fn address_of(node: &OwnedFd) -> Vec<u8> {
