@@ -69,7 +69,7 @@ pub fn check(given: &[Given], files: &dyn Files, options: &Options, machine: Opt
     said.extend(more);
     let bound = bound.filter(|_| !any_error(&said));
     if let Some(policy) = &bound {
-        let compiled = compile(policy, &Needs::default());
+        let compiled = compile(policy, &Needs { performs: true, ..Needs::default() });
         said.extend(compiled.diagnostics);
         said.extend(placed);
         for (system, (more, used), from, _) in others {

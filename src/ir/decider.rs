@@ -87,6 +87,13 @@ impl<'p> Decider<'p> {
         }
     }
 
+    /// Whether every access at and below one path is decided as its like at and below the other; `false` where that is not plain.
+    pub fn says_the_same(&self, one: &AbsPath, other: &AbsPath) -> bool {
+        let mut matcher = self.matcher.borrow_mut();
+        // A state is all that the patterns have left to match. What has other names is decided by those, too.
+        one == other || (!self.aliased && matcher.at(one) == matcher.at(other))
+    }
+
     /// As [`more_specific`](super::more_specific()).
     pub fn more_specific(&self, a: RuleId, d: RuleId) -> bool {
         if let Some(known) = self.inside.borrow().get(&(a, d)) {

@@ -12,6 +12,7 @@ mod faults;
 mod files;
 mod flags;
 mod hosts;
+mod later;
 mod limits;
 mod matrix;
 mod mcp;

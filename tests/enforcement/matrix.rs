@@ -58,7 +58,7 @@ impl Foreseen {
         let results: Vec<i32> = serde_json::from_str(&output.stdout).unwrap_or_default();
         let events = fs::read_to_string(base.with_extension("events")).unwrap();
         let events = events.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
-        let is_write = |event: &serde_json::Value| event["operation"] == "write" && event["outcome"] == "predicted";
+        let is_write = |event: &serde_json::Value| event["operation"] == "write";
         let feared: std::collections::BTreeSet<String> =
             events.filter(is_write).map(|event| event["path"].as_str().unwrap().to_owned()).collect();
         let is_feared = |path: &str| feared.contains(base.join(path).to_str().unwrap());
@@ -88,12 +88,12 @@ fn number(name: &str, default: u64) -> u64 {
 }
 
 /// The attempts and what the policy says, for a seed; the tree is built.
-fn case(seed: u64, base: &Path, user: Option<u32>) -> Option<(Bound, Vec<Attempt>)> {
+fn case(seed: u64, base: &Path, user: Option<u32>, performs: bool) -> Option<(Bound, Vec<Attempt>)> {
     let mut chance = Chance::new(seed);
     tree::build(base, user);
     let attributes = takes_attributes(base);
     let lines = chance::policy(&mut chance, base.to_str().unwrap());
-    let bound = bound(lines, base, &bound::user(user))?;
+    let bound = bound(lines, base, &bound::user(user, performs))?;
     Some((bound, tree::attempts(&mut chance, attributes)))
 }
 
@@ -220,7 +220,7 @@ fn matrix(engine: &str) {
         let scratch = scratch(user);
         let base = scratch.path().join("tree");
         for seed in first..first + cases {
-            let Some((bound, attempts)) = case(seed, &base, user) else {
+            let Some((bound, attempts)) = case(seed, &base, user, true) else {
                 tally.discarded += 1;
                 continue;
             };

@@ -295,14 +295,17 @@ fn a_flood_is_counted_and_holds_up_nobody() {
         let script = format!(
             r#"
 import os
-children = [os.fork() for _ in range(2)]
+children = []
+for _ in range(2):
+    child = os.fork()
+    children = children + [child] if child else []
 for n in range({EACH}):
     try:
         os.open(f"{{os.environ['HOME']}}/seen/{{n}}", os.O_WRONLY | os.O_CREAT)
     except OSError:
         pass
-if 0 not in children:
-    for child in children:
+for child in children:
+    if child:
         os.waitpid(child, 0)
 "#
         );

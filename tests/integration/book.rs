@@ -188,3 +188,60 @@ fn the_summary_lists_every_page_once() {
     let pages: Vec<_> = files("book/src", "md").into_iter().filter(|path| !path.ends_with("SUMMARY.md")).collect();
     assert_eq!(listed, pages);
 }
+
+/// The schema of events names the fields that events have, and asks for those that are always there.
+#[test]
+fn the_schema_of_events_is_that_of_the_code() {
+    use sandbox_runtime::event::{Connection, Event, Outcome, RuleText, Violation};
+    use sandbox_runtime::ir::Why;
+    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("book/src/json.md")).unwrap();
+    let blocks = text.split("```json\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+    let schemas = blocks.map(|block| serde_json::from_str::<serde_json::Value>(block).unwrap());
+    let schema = schemas.into_iter().find(|schema| schema["$defs"]["violation"].is_object()).unwrap();
+    let some = |text: &str| Some(text.to_owned());
+    let rule = Some(RuleText { file: String::new(), line: 1, text: String::new() });
+    let bare = Violation::refused("write");
+    let full = Violation {
+        pid: Some(1),
+        comm: some("sh"),
+        path: some("/x"),
+        host: some("x"),
+        port: Some(1),
+        address: some("x"),
+        why: Some(Why::Denied),
+        rule: rule.clone(),
+        because: some("x"),
+        remedy: some("x"),
+        detail: some("x"),
+        ..bare.clone()
+    };
+    let connection = |more: bool| Connection {
+        timestamp: String::new(),
+        operation: String::new(),
+        host: String::new(),
+        port: 1,
+        address: more.then(String::new),
+        through: more.then(String::new),
+        outcome: Outcome::Allowed,
+        rule: rule.clone().filter(|_| more),
+        sent: more.then_some(1),
+        received: more.then_some(1),
+        milliseconds: more.then_some(1),
+    };
+    let dropped = || Event::Dropped { count: 1 };
+    for (name, bare, full) in [
+        ("violation", Event::Violation(bare), Event::Violation(full)),
+        ("connection", Event::Connection(connection(false)), Event::Connection(connection(true))),
+        ("dropped", dropped(), dropped()),
+    ] {
+        let keys = |event: &Event| -> BTreeSet<String> {
+            serde_json::to_value(event).unwrap().as_object().unwrap().keys().cloned().collect()
+        };
+        let own = &schema["$defs"][name];
+        let properties: BTreeSet<String> = own["properties"].as_object().unwrap().keys().cloned().collect();
+        let required: BTreeSet<String> = serde_json::from_value(own["required"].clone()).unwrap();
+        assert_eq!((properties, required), (keys(&full), keys(&bare)), "{name}");
+    }
+    let all = [Why::Forbidden, Why::Denied, Why::Default, Why::ReadDenied, Why::Special];
+    assert_eq!(schema["$defs"]["violation"]["properties"]["why"]["enum"], serde_json::to_value(all).unwrap());
+}

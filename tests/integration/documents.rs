@@ -39,6 +39,7 @@ struct Setting {
     /// More lines of its listing.
     listing: String,
     nest: bool,
+    bwrap: bool,
 }
 
 /// Everything said about a text, for one system; on Linux its plan included.
@@ -60,7 +61,7 @@ fn said(name: &str, text: &str, system: System, files: &dyn Files, setting: &Set
     said.extend(more);
     if let Some(mut policy) = bound.filter(|_| !any_error(&said)) {
         observe(&mut policy, &machine);
-        let compiled = compile(&policy, &Needs { nest: setting.nest, ..Needs::default() });
+        let compiled = compile(&policy, &Needs { nest: setting.nest, performs: !setting.bwrap, ..Needs::default() });
         said.extend(compiled.diagnostics);
         said.extend(compiled.unused);
         said.extend(placed);
@@ -161,7 +162,7 @@ impl Files for Shown {
 
 /// What each policy of a section raises: codes, each with a message. Beside `policy` blocks it may have, read before them:
 /// `listing`, lines of the machine; `…,file-NAME`, a file beside the policy, with `,writable` one that others may write.
-/// `policy,nest` is read as under `--nest`.
+/// `policy,nest` is read as under `--nest`, `policy,bwrap` as what is emitted for bubblewrap.
 ///
 /// Where the section shows no machine and no mode, it is what `srt check` says, for every system.
 fn raised(section: &str) -> Vec<BTreeSet<(String, String)>> {
@@ -182,6 +183,7 @@ fn raised(section: &str) -> Vec<BTreeSet<(String, String)>> {
             shown.0.insert(name.to_owned(), (body.clone(), words.contains(&"writable")));
         } else {
             setting.nest |= words.contains(&"nest");
+            setting.bwrap |= words.contains(&"bwrap");
             policies.extend(whole(&words.join(","), body));
         }
     }
@@ -192,7 +194,7 @@ fn raised(section: &str) -> Vec<BTreeSet<(String, String)>> {
     if let Some(system) = elsewhere {
         return policies.iter().map(|text| compiled_for(system, text)).collect();
     }
-    if plain && !setting.nest {
+    if plain && !setting.nest && !setting.bwrap {
         return policies.iter().map(|text| checked(text, &shown)).collect();
     }
     policies.iter().map(on_a_machine).collect()

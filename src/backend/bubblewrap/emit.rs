@@ -154,7 +154,7 @@ mod tests {
             mounts,
             network: Network::Loopback,
             listen: vec![],
-            syscalls: seccomp::Table { nest: false, notified: true, watch: seccomp::Watch::Nothing },
+            syscalls: seccomp::Table { nest: false, notified: true, watch: seccomp::Watch::Nothing, performed: false },
             sockets: false,
             landlock: Some(Landlock::default()),
             limits: Limits::default(),

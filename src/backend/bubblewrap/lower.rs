@@ -34,6 +34,9 @@ pub struct Needs {
     /// Neither findings that are no errors are wanted nor those that a comment accepts: what only they need is not worked
     /// out.
     pub errors_alone: bool,
+    /// Whoever carries the plan out can make the calls that change files in the command's place: so rules hold over names that
+    /// are not there yet.
+    pub performs: bool,
     /// Who runs the command, for the minimal `/etc/passwd` of a closed root.
     pub user: User,
 }
@@ -76,7 +79,7 @@ pub fn lower(policy: &BoundPolicy, needs: &Needs) -> Result<Lowered, Vec<Diagnos
     };
     let tree = Tree::new(&judge);
     let mut layout = mounts::lay_out(&tree, &judge, needs);
-    let later = later::gaps(&tree, &layout, &judge, needs);
+    let (later, performed) = later::gaps(&tree, &layout, &judge, needs);
     errors.extend(judge.errors());
     errors.extend(std::mem::take(&mut layout.errors));
     gaps.append(&mut layout.gaps);
@@ -101,7 +104,7 @@ pub fn lower(policy: &BoundPolicy, needs: &Needs) -> Result<Lowered, Vec<Diagnos
         mounts: layout.mounts,
         network,
         listen,
-        syscalls: seccomp::Table { nest: needs.nest, notified: true, watch: seccomp::Watch::Nothing },
+        syscalls: seccomp::Table { nest: needs.nest, notified: true, watch: seccomp::Watch::Nothing, performed },
         sockets,
         landlock: (!needs.nest).then_some(layout.landlock),
         limits: limits(policy),

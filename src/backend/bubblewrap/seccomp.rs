@@ -27,6 +27,8 @@ pub struct Table {
     pub notified: bool,
     /// Of which calls about files somebody who listens is told.
     pub watch: Watch,
+    /// Calls that change files are made by whoever listens: rules speak of names that are not there yet.
+    pub performed: bool,
 }
 
 /// The machine the filter is for.

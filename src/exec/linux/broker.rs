@@ -1,5 +1,5 @@
 //! System calls that are not left to the kernel: pid 1 makes them in the command's place, on what it has looked at itself. Those
-//! about files are only told of.
+//! about files are made where the policy needs that, and else only told of.
 //!
 //! The command's filter notifies of them ([`notification`]). Whoever looks at a call's arguments and then lets the kernel go
 //! on has decided on something else than the kernel does: memory and descriptors change meanwhile. So a call is *performed*: on a
@@ -13,6 +13,7 @@
 
 mod files;
 mod notification;
+mod perform;
 mod place;
 mod questions;
 mod relay;
@@ -62,6 +63,10 @@ pub struct Broker {
     control: Control,
     /// `false` for tests: what was looked at is left to the kernel then.
     performs: bool,
+    /// Calls about files are made here, and not only told of.
+    files: bool,
+    /// Held by whoever makes such a call: nothing moves meanwhile that moves by this process.
+    acting: Mutex<()>,
     threads: AtomicUsize,
     waiting: AtomicUsize,
     /// Calls that may take long: which, and the thread that makes it.
@@ -75,12 +80,14 @@ pub struct Broker {
 }
 
 impl Broker {
-    pub fn new(listener: OwnedFd, proc: OwnedFd, control: Control, performs: bool) -> Arc<Broker> {
+    pub fn new(listener: OwnedFd, proc: OwnedFd, control: Control, performs: bool, files: bool) -> Arc<Broker> {
         Arc::new(Broker {
             listener: Listener::new(listener),
             proc,
             control,
             performs,
+            files,
+            acting: Mutex::default(),
             threads: AtomicUsize::new(0),
             waiting: AtomicUsize::new(0),
             long: Mutex::default(),
@@ -107,6 +114,8 @@ impl Broker {
         let failed = |errno| Failure::setup("serve system calls", errno);
         // A node is named by its descriptor here, whatever the command sees at `/proc`.
         nix::unistd::fchdir(&self.proc).map_err(failed)?;
+        // Of what is made for the command, its own mask decides.
+        nix::sys::stat::umask(nix::sys::stat::Mode::empty());
         socket::take_interrupts().map_err(failed)?;
         self.another().map_err(failed)
     }
@@ -198,11 +207,12 @@ impl Broker {
                 Ok(Answer::Continue)
             }
             number => match files::file_call(number) {
+                Some(file_call) if self.files && files::writes(call, file_call) => self.perform_file(call, file_call),
                 Some(file_call) => {
                     self.foresee(call, file_call);
                     Ok(Answer::Continue)
                 }
-                None => Err(Errno::ENOSYS),
+                None => self.perform_other(call).unwrap_or(Err(Errno::ENOSYS)),
             },
         };
         match served {
@@ -218,9 +228,9 @@ impl Broker {
         const LONGEST: usize = 128;
         let [descriptor, address, length, ..] = call.arguments;
         let task = Task::new(call.thread, self.proc.as_fd());
-        let socket = task.descriptor(int(descriptor)).map_err(|errno| self.unseen(errno))?;
+        let socket = task.descriptor(int(descriptor)).map_err(|errno| self.unseen(errno, "connecting"))?;
         let length = usize::try_from(int(length)).ok().filter(|length| *length <= LONGEST).ok_or(Errno::EINVAL)?;
-        let address = task.read(address, length).map_err(|errno| self.unseen(errno))?;
+        let address = task.read(address, length).map_err(|errno| self.unseen(errno, "connecting"))?;
         if !self.listener.waits(call.id) {
             return Ok(Answer::Nobody);
         }
@@ -243,6 +253,11 @@ impl Broker {
 
     /// `None` once nobody waits any more.
     fn dial(&self, call: &Call, socket: BorrowedFd<'_>, address: &[u8]) -> Option<Result<(), Errno>> {
+        self.take_long(call, || socket::connect(socket, address))
+    }
+
+    /// Does what may take long, unless nobody waits for it any more: `None`.
+    fn take_long<T>(&self, call: &Call, act: impl Fn() -> Result<T, Errno>) -> Option<Result<T, Errno>> {
         let own = gettid();
         // Some threads go on to serve, so that those are let go whose callers are gone.
         while !self.may_take_long(call.id, own) {
@@ -253,7 +268,7 @@ impl Broker {
             std::thread::sleep(PAUSE);
         }
         let done = loop {
-            match socket::connect(socket, address) {
+            match socket::interruptible(&act) {
                 Err(Errno::EINTR) if self.listener.waits(call.id) => (),
                 Err(Errno::EINTR) => break None,
                 done => break Some(done),
@@ -287,11 +302,11 @@ impl Broker {
 
     /// What a failed look at the command comes to. It is refused what cannot be looked at (a program that its user may
     /// run and not read), and told so outside.
-    fn unseen(&self, errno: Errno) -> Errno {
+    fn unseen(&self, errno: Errno, what: &str) -> Errno {
         match errno {
             Errno::EPERM | Errno::EACCES => {
-                let what = "connecting, by a program that may not be looked into (it may be run, and not read)";
-                let _ = self.control.report(&Report::Unseen(what.into()));
+                let what = format!("{what}, by a program that may not be looked into (it may be run, and not read)");
+                let _ = self.control.report(&Report::Unseen(what));
                 Errno::EACCES
             }
             errno => errno,

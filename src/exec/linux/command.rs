@@ -198,6 +198,9 @@ fn load(
     } else {
         Errno::EPERM
     };
+    if command.syscalls.performed {
+        return Err(Failure::setup("change files in the command's place (see `srt doctor`)", errno));
+    }
     if command.sockets {
         return Err(Failure::setup("connect to unix sockets in the command's place (see `srt doctor`)", errno));
     }

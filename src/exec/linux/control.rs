@@ -74,7 +74,7 @@ pub enum Report {
     Unseen(String),
     /// The rules about files are needed now.
     WantsRules,
-    /// The command tries what they refuse; the kernel decides after this.
+    /// The command tries what they refuse.
     Tried(Attempt),
     /// So many attempts were not reported, as nobody listened in time.
     Untold(u64),
@@ -90,6 +90,8 @@ pub struct Attempt {
     pub name: Vec<u8>,
     /// As the sandbox shows it, links resolved.
     pub path: Vec<u8>,
+    /// It was refused; else the kernel decides after this.
+    pub performed: bool,
 }
 
 /// May the command connect to this socket of the host?
@@ -180,10 +182,14 @@ impl Control {
             }
             Report::WantsRules => (b'W', 0, b"", &[][..]),
             Report::Tried(attempt) => {
-                let verb = if attempt.verb == Verb::Read { b'r' } else { b'w' };
+                let verb = match attempt.verb {
+                    Verb::Read => b'r',
+                    Verb::Exec => b'x',
+                    _ => b'w',
+                };
                 let name = &attempt.name[..attempt.name.len().min(u8::MAX.into())];
                 let length = u8::try_from(name.len()).unwrap_or_default();
-                asked = [&[verb, length], name, &attempt.path[..]].concat();
+                asked = [&[verb, u8::from(attempt.performed), length], name, &attempt.path[..]].concat();
                 (b'T', attempt.process, &asked, &[][..])
             }
             Report::Untold(count) => {
@@ -239,10 +245,15 @@ impl Control {
             }
             b'W' => Report::WantsRules,
             b'T' => {
-                let [verb, length, rest @ ..] = text else { return Err(Errno::EBADMSG) };
+                let [verb, performed, length, rest @ ..] = text else { return Err(Errno::EBADMSG) };
                 let (name, path) = rest.split_at_checked(usize::from(*length)).ok_or(Errno::EBADMSG)?;
-                let verb = if *verb == b'r' { Verb::Read } else { Verb::Write };
-                Report::Tried(Attempt { verb, process: value, name: name.to_vec(), path: path.to_vec() })
+                let verb = match verb {
+                    b'r' => Verb::Read,
+                    b'x' => Verb::Exec,
+                    _ => Verb::Write,
+                };
+                let (name, path, performed) = (name.to_vec(), path.to_vec(), *performed != 0);
+                Report::Tried(Attempt { verb, process: value, name, path, performed })
             }
             b'N' => Report::Untold(u64::from_ne_bytes(text.try_into().map_err(|_| Errno::EBADMSG)?)),
             _ => return Err(Errno::EBADMSG),
@@ -525,7 +536,13 @@ mod tests {
     #[test]
     fn an_attempt_arrives_as_it_was_made_and_nobody_waits_for_a_reader() {
         let (ours, theirs) = Control::pair().unwrap();
-        let attempt = |verb, name: &[u8]| Attempt { verb, process: 7, name: name.to_vec(), path: b"/a\xff b".to_vec() };
+        let attempt = |verb, name: &[u8]| Attempt {
+            verb,
+            process: 7,
+            name: name.to_vec(),
+            path: b"/a\xff b".to_vec(),
+            performed: name.is_empty(),
+        };
         for sent in [attempt(Verb::Read, b"sh"), attempt(Verb::Write, b""), attempt(Verb::Write, &[b'x'; 15])] {
             theirs.report(&Report::Tried(sent.clone())).unwrap();
             match ours.receive(MsgFlags::empty()).unwrap() {

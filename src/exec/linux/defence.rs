@@ -8,7 +8,7 @@
 pub enum Defence {
     /// One system call's entries in the filter.
     SystemCall(String),
-    /// That connections are made in the command's place: they are looked at, and left to the kernel then.
+    /// That connections, and changes of files, are made in the command's place: they are looked at, and left to the kernel then.
     Performed,
     /// The whole filter, other architectures' calls included.
     SystemCalls,

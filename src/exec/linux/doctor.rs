@@ -130,7 +130,8 @@ fn notification() -> Probe {
         broker::may_look().map_err(|errno| Failure::setup("look into other processes", errno))?;
         kernel::try_notification().map_err(|errno| Failure::setup("be notified", errno))
     });
-    let costs = "unix sockets are closed to the command, its own servers' too; with a `socket` rule it cannot be run";
+    let costs = "unix sockets are closed to the command, its own servers' too, and what it is refused of files is not told; with a \
+                 `socket` rule, or rules over names that are not there yet, it cannot be run";
     Probe::new(
         "notification",
         false,

@@ -58,23 +58,24 @@ pub fn run(
     };
     drop(theirs);
     ours.give_turn(proc.is_some()).map_err(|errno| Failure::setup("start the command", errno))?;
-    let broker = hear(control, &ours, proc, &command.missing)?;
+    let broker = hear(control, &ours, proc, &command.missing, command.syscalls.performed)?;
     drop((ours, command));
     attend(control, child, broker.as_ref())
 }
 
-/// Who serves what the command's filter notifies of; waits until it is in force. The command has ended where it is not.
+/// Who serves what the command's filter notifies of, the calls about `files` too; waits until it is in force. The command has ended where it is not.
 pub fn hear(
     control: &Control,
     command: &Control,
     proc: Option<OwnedFd>,
     missing: &[Defence],
+    files: bool,
 ) -> Result<Option<Arc<Broker>>, Failure> {
     let failed = |errno| Failure::setup("listen to the system call filter", errno);
     match (command.take_listener(), proc) {
         (Ok(listener), Some(proc)) => {
             let control = control.try_clone().map_err(failed)?;
-            Ok(Some(Broker::new(listener, proc, control, !missing.contains(&Defence::Performed))))
+            Ok(Some(Broker::new(listener, proc, control, !missing.contains(&Defence::Performed), files)))
         }
         (Ok(_), None) => Err(failed(Errno::ENOTSUP)),
         (Err(why), _) => {

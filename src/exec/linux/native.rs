@@ -197,7 +197,7 @@ fn prepare(
         mounts::cover_names()?;
     }
     init::ready(control, doors)?;
-    let broker = init::hear(control, &ours, proc, missing)?;
+    let broker = init::hear(control, &ours, proc, missing, plan.syscalls.performed)?;
     turn(ours.give_turn(alone))?;
     drop((ours, bell, plan));
     init::attend(control, child, broker.as_ref())

@@ -88,9 +88,14 @@ fn errors(said: &[Diagnostic]) -> Vec<&Diagnostic> {
     said.iter().filter(|said| said.level == Level::Error).collect()
 }
 
-pub fn user(id: Option<u32>) -> Needs {
+pub fn user(id: Option<u32>, performs: bool) -> Needs {
     let (uid, gid) = (id.unwrap_or(0), id.unwrap_or(0));
-    Needs { nest: false, errors_alone: false, user: User { name: "someone".into(), uid, group: "someone".into(), gid } }
+    Needs {
+        nest: false,
+        errors_alone: false,
+        performs,
+        user: User { name: "someone".into(), uid, group: "someone".into(), gid },
+    }
 }
 
 impl Bound {
@@ -175,6 +180,14 @@ impl Bound {
         let holder = |path: &AbsPath| self.mount_of(&path.parent().unwrap());
         let moves = matches!(*what, "rename" | "replace" | "exchange");
         match errno {
+            // What it holds would come under other rules.
+            Errno::EXDEV
+                if moves
+                    && self.plan.syscalls.performed
+                    && places.iter().any(|place| self.kind(place) == Some(Kind::Directory)) =>
+            {
+                return Some("EXDEV");
+            }
             Errno::EXDEV if moves && holder(&path) != holder(&other) => return Some("EXDEV"),
             Errno::EXDEV if *what == "link" && self.mount_of(&path) != holder(&other) => return Some("EXDEV"),
             Errno::EBUSY

@@ -22,7 +22,7 @@ fn found_out(weaken: impl Fn(&mut Plan), by: &[&str]) {
     let base = scratch.path().join("tree");
     let mut tried = 0;
     for seed in 1..200 {
-        let Some((bound, attempts)) = case(seed, &base, None) else { continue };
+        let Some((bound, attempts)) = case(seed, &base, None, false) else { continue };
         let mut plan = bound.plan.clone();
         weaken(&mut plan);
         if plan == bound.plan {
@@ -50,7 +50,7 @@ fn found_out(weaken: impl Fn(&mut Plan), by: &[&str]) {
 
 /// The faults of the whole plan of a seed.
 fn rebound(seed: u64, base: &Path) -> Vec<String> {
-    let (bound, attempts) = case(seed, base, None).unwrap();
+    let (bound, attempts) = case(seed, base, None, false).unwrap();
     let mut tally = Tally::default();
     let output = under(&bound.plan, base, &attempts);
     tally.compare("the whole plan", base, &bound, &attempts, &output);

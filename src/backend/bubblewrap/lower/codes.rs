@@ -12,15 +12,19 @@ codes! {
     ///
     /// ## What it says
     /// A rule denies names that do not exist yet, in a place where the command may make files: by a glob, or by a target that is
-    /// missing. On Linux such a name is denied only if it exists when the command is started. This is a *looser* gap.
+    /// missing. What `srt compile` emits for bubblewrap denies such a name only if it exists when the command is started; of a rule
+    /// about running that is so of `srt run` as well. This is a *looser* gap.
     ///
     /// ## Why
-    /// Mounts hold nodes, and there is no node yet. A placeholder would be seen by other programs, and left behind. The witness is
-    /// a path that the command can make, and that the policy denies. Nothing is silently lost: accept the gap with a reason, or
-    /// deny the directory.
+    /// Mounts hold nodes, and there is no node yet. A placeholder would be seen by other programs, and left behind. `srt run`
+    /// makes every call that changes files in the command's place, so that no such name can be made, to be written or to be
+    /// read; but what runs is not asked for when it is made, and a compiled text has nobody who makes calls. The witness is a path that the command can make, and that the policy denies.
+    /// Nothing is silently lost: accept the gap with a reason, or deny the directory. What a comment accepts does not by
+    /// itself have `srt run` make those calls.
     ///
     /// ## Example
-    /// ```policy
+    /// In what `srt compile` emits for bubblewrap:
+    /// ```policy,bwrap
     /// srt 1
     /// use std/system
     /// use std/shell-config
@@ -30,7 +34,7 @@ codes! {
     /// ```
     ///
     /// ## Use instead
-    /// ```policy
+    /// ```policy,bwrap
     /// srt 1
     /// use std/system
     /// use std/shell-config

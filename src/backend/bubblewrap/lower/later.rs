@@ -20,14 +20,13 @@ use std::collections::BTreeMap;
 /// So many made-up names are tried for a pattern in a place.
 const MOST: usize = 24;
 
-pub(super) fn gaps(tree: &Tree, layout: &Layout, judge: &Judge<'_>, needs: &Needs) -> Vec<Diagnostic> {
+/// The gaps; and whether calls that change files have to be made in the command's place, so that there are no more of them.
+pub(super) fn gaps(tree: &Tree, layout: &Layout, judge: &Judge<'_>, needs: &Needs) -> (Vec<Diagnostic>, bool) {
     let errors_alone = needs.errors_alone;
-    // With `--nest`, what a comment accepts is refused all the same.
-    let accepts: Vec<_> = if errors_alone && !needs.nest {
-        judge.policy.suppressions.iter().filter(|comment| comment.code == codes::LATER_NAMES.name).collect()
-    } else {
-        Vec::new()
-    };
+    let accepts: Vec<_> =
+        judge.policy.suppressions.iter().filter(|comment| comment.code == codes::LATER_NAMES.name).collect();
+    let performs = needs.performs && !needs.nest;
+    let mut performed = false;
     let writable = writable_roots(tree, layout);
     let closed = if errors_alone { Vec::new() } else { closed_tops(tree, layout) };
     let search = Search { tree, layout, judge, writable, errors_alone, closed };
@@ -40,10 +39,19 @@ pub(super) fn gaps(tree: &Tree, layout: &Layout, judge: &Judge<'_>, needs: &Need
         }
         let takes_away = if rule.effect == Effect::Allow { &set.exclude } else { &set.include };
         let accepted = accepts.iter().any(|comment| comment.covers(rule.span));
-        let own = |pattern: &&Pattern| !accepted && (rule.effect != Effect::Allow || !search.is_shown_anew(pattern));
+        // With `--nest`, what a comment accepts is refused all the same.
+        let unwanted = accepted && errors_alone && !needs.nest;
+        let own = |pattern: &&Pattern| !unwanted && (rule.effect != Effect::Allow || !search.is_shown_anew(pattern));
         let found = takes_away.iter().filter(own).filter_map(|pattern| search.looser(rule.verb, pattern));
         if let Some(found) = found.reduce(worse) {
             match found {
+                // What a rule denies to read it denies to make. Running is not asked for when something is made.
+                Looser::Inside(witness) if performs && !accepted && rule.verb != Verb::Exec => {
+                    performed = true;
+                    if rule.verb == Verb::Read && !errors_alone {
+                        outside.push((rule, witness));
+                    }
+                }
                 Looser::Inside(witness) => gaps.push(later_names(rule, &witness)),
                 Looser::Outside(witness) => outside.push((rule, witness)),
             }
@@ -66,7 +74,7 @@ pub(super) fn gaps(tree: &Tree, layout: &Layout, judge: &Judge<'_>, needs: &Need
         }
     }
     gaps.extend(from_outside(judge, &outside));
-    gaps
+    (gaps, performed)
 }
 
 /// One finding for all rules but those that a comment speaks of, and one for those of each comment: what is accepted of one
@@ -108,7 +116,11 @@ fn later_names(rule: &Rule, witness: &AbsPath) -> Diagnostic {
         format!("a file made later can have a name that this rule denies, such as `{witness}`"),
     )
     .label(rule.span, "held for what exists at the start")
-    .help("accept it with `# lint: allow(later-names) REASON` above the statement, or deny writing the directory")
+    .help(if rule.verb == Verb::Exec {
+        "accept it with `# lint: allow(later-names) REASON` above the statement, or deny running what is in the directory"
+    } else {
+        "run it by `srt run`, which holds it; or accept it with `# lint: allow(later-names) REASON` above the statement"
+    })
     .witness(format!("{} {witness}", rule.verb))
 }
 

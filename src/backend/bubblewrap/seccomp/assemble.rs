@@ -1,7 +1,8 @@
 //! Entries → classic BPF over `struct seccomp_data` (linux/seccomp.h).
 //!
 //! The program is a straight line of blocks, one a call: a comparison of the number, and the body that is skipped when
-//! it differs. A body always returns, so no block depends on another, and no jump leaves its block.
+//! it differs. Calls in a row that are answered alike, whatever their arguments, are one block with a comparison for each. A body
+//! always returns, so no block depends on another, and no jump leaves its block.
 
 use super::entries::{Action, Entry, Test};
 use super::{Architecture, Instruction, LAST_REVIEWED, X32_BIT};
@@ -56,6 +57,13 @@ pub fn assemble(list: &[Entry], architecture: Architecture) -> Vec<Instruction> 
     while let Some(first) = rest.first() {
         let same = rest.iter().take_while(|entry| entry.call == first.call).count();
         let (of_call, after) = rest.split_at(same);
+        let alike = alike(rest);
+        if alike > 1 {
+            let numbers = rest[..alike].iter().filter_map(|entry| architecture.number(entry.call));
+            program.extend(together(&numbers.collect::<Vec<_>>(), first.action));
+            rest = &rest[alike..];
+            continue;
+        }
         rest = after;
         if let Some(number) = architecture.number(first.call) {
             let body = body(of_call);
@@ -72,6 +80,28 @@ pub fn assemble(list: &[Entry], architecture: Architecture) -> Vec<Instruction> 
         step(RETURN, Action::Allow.value()),
     ]);
     program
+}
+
+/// How many calls from here on are answered as the first one is, whatever their arguments.
+fn alike(rest: &[Entry]) -> usize {
+    /// As far as a branch skips.
+    const MOST: usize = 250;
+    let alone = |at: usize| {
+        let entry = &rest[at];
+        let is_next = rest.get(at + 1).is_some_and(|next| next.call == entry.call);
+        entry.tests.is_empty() && !is_next && entry.action == rest[0].action
+    };
+    (0..rest.len().min(MOST)).take_while(|at| alone(*at)).count()
+}
+
+/// Answers these calls alike.
+fn together(numbers: &[u32], action: Action) -> Vec<Instruction> {
+    let compare = |(at, number): (usize, &u32)| {
+        let left = numbers.len() - at - 1;
+        branch(EQUAL, *number, distance(left), u8::from(left == 0))
+    };
+    let answer = (!numbers.is_empty()).then(|| step(RETURN, action.value()));
+    numbers.iter().enumerate().map(compare).chain(answer).collect()
 }
 
 /// Tries the entries of one call in order and returns.

@@ -67,6 +67,11 @@ const PERSONALITY_HARMLESS: u32 = 0x0006_0008;
 const TIOCSTI: u32 = 0x5412;
 const TIOCLINUX: u32 = 0x541c;
 
+/// `BTRFS_IOC_SUBVOL_CREATE`, `SNAP_CREATE`, `SNAP_DESTROY` and their second versions (linux/btrfs.h); of bcachefs
+/// `BCH_IOCTL_SUBVOLUME_CREATE` and `DESTROY` (its bcachefs_ioctl.h).
+const SUBVOLUMES: [u32; 8] =
+    [0x5000_940e, 0x5000_9401, 0x5000_940f, 0x5000_9418, 0x5000_9417, 0x5000_943f, 0x4020_bc10, 0x4020_bc11];
+
 // linux/socket.h, linux/net.h, linux/in.h, linux/netlink.h
 const AF_UNIX: u32 = 1;
 const AF_INET: u32 = 2;
@@ -98,9 +103,9 @@ fn is_not(argument: u8, mask: u32, values: &[u32]) -> Test {
 pub fn entries(table: &Table) -> Vec<Entry> {
     let mut list = Vec::new();
     if table.notified {
-        files::watched(&mut list, table.watch);
+        files::watched(&mut list, table);
     }
-    terminal(&mut list);
+    terminal(&mut list, table.performed);
     sockets(&mut list, table.notified);
     if !table.nest {
         namespaces(&mut list);
@@ -121,7 +126,7 @@ fn close(list: &mut Vec<Entry>, calls: &[&'static str], errno: Errno, reason: &'
     }
 }
 
-fn terminal(list: &mut Vec<Entry>) {
+fn terminal(list: &mut Vec<Entry>, performed: bool) {
     push(
         list,
         "ioctl",
@@ -129,6 +134,15 @@ fn terminal(list: &mut Vec<Entry>) {
         Action::Fail(Errno::NotPermitted),
         "would type into the caller's terminal",
     );
+    if performed {
+        push(
+            list,
+            "ioctl",
+            vec![is(1, ALL, &SUBVOLUMES)],
+            Action::Fail(Errno::NotPermitted),
+            "makes or takes away a directory by a name that is in memory",
+        );
+    }
     push(
         list,
         "personality",

@@ -3,7 +3,8 @@
 //!
 //! Calls on descriptors alone are not here: what they may do was decided when the descriptor was opened.
 
-use super::entries::{Action, Entry, Test};
+use super::Table;
+use super::entries::{Action, Entry, Errno, Test};
 
 /// Which calls about files are notified of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
@@ -24,6 +25,16 @@ pub struct FileCall {
     pub first: Operand,
     /// The new name, of those that have two.
     pub second: Option<Operand>,
+}
+
+impl FileCall {
+    /// Whether it changes something, or is to open something for writing; of an open, its flags are this.
+    pub fn writes(&self, flags: impl FnOnce(u8) -> u32) -> bool {
+        match self.act {
+            Act::Open(Some(argument)) => flags(argument) & WRITE_INTENT != 0,
+            _ => true,
+        }
+    }
 }
 
 /// What it does to its operands.
@@ -132,19 +143,48 @@ const PLACE: u32 = 0o10_000_000;
 /// Any of these bits in the flags of an open is the wish to change something.
 pub const WRITE_INTENT: u32 = ACCESS_MODE | CREATE | TRUNCATE | TEMPORARY;
 
-pub(super) fn watched(list: &mut Vec<Entry>, watch: Watch) {
-    if watch == Watch::Nothing {
+/// The calls on descriptors that change what a rule may deny by its name: made by whoever listens, where files are.
+const BY_DESCRIPTOR: [&str; 4] = ["fchmod", "fchown", "fsetxattr", "fremovexattr"];
+
+/// Newer forms of others, which programs do without: their operands are in structures.
+const NEWER: [&str; 3] = ["setxattrat", "removexattrat", "file_setattr"];
+
+pub(super) fn watched(list: &mut Vec<Entry>, table: &Table) {
+    if table.watch == Watch::Nothing && !table.performed {
         return;
     }
+    let mut push = |call, tests, action, reason| list.push(Entry { call, tests, action, reason });
     for call in FILE_CALLS {
-        let flags = |argument: u8, mask: u32, among: bool| vec![Test { argument, mask, values: vec![0], among }];
-        let tests = match (call.act, watch) {
-            // O_PATH opens nothing (open(2)).
-            (Act::Open(Some(argument)), Watch::Opens) => flags(argument, PLACE, true),
-            (Act::Open(Some(argument)), _) => flags(argument, WRITE_INTENT, false),
+        let flags = |argument, mask, among| vec![Test { argument, mask, values: vec![0], among }];
+        let tests = match (call.act, table.watch) {
+            (Act::Open(Some(argument)), watch) => {
+                push(call.name, flags(argument, PLACE, false), Action::Allow, "O_PATH opens nothing (open(2))");
+                if watch == Watch::Opens { Vec::new() } else { flags(argument, WRITE_INTENT, false) }
+            }
             _ => Vec::new(),
         };
-        let reason = "told where the policy refuses it; the kernel decides";
-        list.push(Entry { call: call.name, tests, action: Action::Notify, reason });
+        if !table.performed {
+            push(call.name, tests, Action::Notify, "told where the policy refuses it; the kernel decides");
+        } else if NEWER.contains(&call.name) {
+            push(
+                call.name,
+                tests,
+                Action::Fail(Errno::NoSuchCall),
+                "its operands are in memory; older calls do the same",
+            );
+        } else {
+            push(call.name, tests, Action::Notify, "its paths are in memory: made by srt, or refused");
+        }
+    }
+    if table.performed {
+        push("bind", Vec::new(), Action::Notify, "makes the file of a unix socket: made by srt, or refused");
+        for call in BY_DESCRIPTOR {
+            push(
+                call,
+                Vec::new(),
+                Action::Notify,
+                "what a descriptor is, is decided when this is done: made by srt, or refused",
+            );
+        }
     }
 }

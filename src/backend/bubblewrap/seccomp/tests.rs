@@ -4,13 +4,14 @@ use super::entries::{Action, Entry, Errno, Test};
 use super::*;
 
 const MACHINES: [Architecture; 2] = [Architecture::X86_64, Architecture::Aarch64];
-const TABLES: [Table; 6] = [
-    Table { nest: false, notified: false, watch: Watch::Nothing },
-    Table { nest: true, notified: false, watch: Watch::Nothing },
-    Table { nest: false, notified: true, watch: Watch::Nothing },
-    Table { nest: true, notified: true, watch: Watch::Nothing },
-    Table { nest: false, notified: true, watch: Watch::Writes },
-    Table { nest: true, notified: true, watch: Watch::Opens },
+const TABLES: [Table; 7] = [
+    Table { nest: false, notified: false, watch: Watch::Nothing, performed: false },
+    Table { nest: true, notified: false, watch: Watch::Nothing, performed: false },
+    Table { nest: false, notified: true, watch: Watch::Nothing, performed: false },
+    Table { nest: true, notified: true, watch: Watch::Nothing, performed: false },
+    Table { nest: false, notified: true, watch: Watch::Writes, performed: false },
+    Table { nest: true, notified: true, watch: Watch::Opens, performed: false },
+    Table { nest: false, notified: true, watch: Watch::Nothing, performed: true },
 ];
 
 fn call(architecture: Architecture, number: u32, arguments: [u64; 6]) -> Call {
@@ -221,6 +222,7 @@ fn files_are_told_of_as_far_as_asked() {
         ("openat", [0, 1, 0, 0], [allow, allow, notify]),
         ("openat", [0, 1, 0o2_000_000, 0], [allow, allow, notify]), // O_CLOEXEC
         ("openat", [0, 1, 0o10_000_000, 0], [allow, allow, allow]), // O_PATH
+        ("openat", [0, 1, 0o10_000_102, 0], [allow, allow, allow]), // and what it makes of no account
         ("openat", [0, 1, 0xdead_0000_0000, 0], [allow, allow, notify]),
         ("openat", [0, 1, 1, 0], [allow, notify, notify]),
         ("openat", [0, 1, 2, 0], [allow, notify, notify]),
@@ -238,12 +240,36 @@ fn files_are_told_of_as_far_as_asked() {
             let number = machine.number(name).unwrap_or(stat);
             for (watch, want) in [Watch::Nothing, Watch::Writes, Watch::Opens].into_iter().zip(answers) {
                 let answer = |notified| {
-                    let program = assemble(&entries(&Table { nest: false, notified, watch }), machine);
+                    let program =
+                        assemble(&entries(&Table { nest: false, notified, watch, performed: false }), machine);
                     run(&program, &call(machine, number, [*a, *b, *c, *d, 0, 0]))
                 };
                 assert_eq!(answer(true), Some(*want), "{machine:?} {watch:?} {name}");
                 assert_eq!(answer(false), Some(allow), "{machine:?} {watch:?} {name}");
             }
+        }
+    }
+}
+
+/// What changes files is made by whoever listens, by descriptor too; never what only reads.
+#[test]
+fn what_changes_files_is_performed() {
+    let (notify, allow, enosys) = (0x7fc0_0000, 0x7fff_0000, 0x5_0026);
+    let cases: &[(&str, [u64; 4], u32)] = &[
+        ("openat", [0, 1, 0, 0], allow),
+        ("openat", [0, 1, 1, 0], notify),
+        ("bind", [0, 1, 2, 0], notify),
+        ("fchmod", [0, 1, 2, 0], notify),
+        ("fsetxattr", [0, 1, 2, 0], notify),
+        ("unlinkat", [0, 1, 2, 0], notify),
+        ("setxattrat", [0, 1, 2, 0], enosys),
+        ("file_setattr", [0, 1, 2, 0], enosys),
+    ];
+    for machine in MACHINES {
+        let program = assemble(&entries(&TABLES[6]), machine);
+        for (name, [a, b, c, d], want) in cases {
+            let number = machine.number(name).unwrap();
+            assert_eq!(run(&program, &call(machine, number, [*a, *b, *c, *d, 0, 0])), Some(*want), "{name}");
         }
     }
 }
@@ -260,7 +286,7 @@ fn ptrace_and_process_vm_stay_open() {
 
 #[test]
 fn every_number_is_used_and_every_name_has_one() {
-    let plain = entries(&TABLES[4]);
+    let plain = entries(&TABLES[6]);
     for entry in &plain {
         assert!(MACHINES.iter().any(|machine| machine.number(entry.call).is_some()), "{}", entry.call);
     }
@@ -306,9 +332,12 @@ fn listing() {
     settings.set_prepend_module_to_snapshot(false);
     settings.set_omit_expression(true);
     settings.bind(|| {
-        for (name, table) in
-            [("seccomp", &TABLES[0]), ("seccomp_notified", &TABLES[2]), ("seccomp_watched", &TABLES[4])]
-        {
+        for (name, table) in [
+            ("seccomp", &TABLES[0]),
+            ("seccomp_notified", &TABLES[2]),
+            ("seccomp_watched", &TABLES[4]),
+            ("seccomp_performed", &TABLES[6]),
+        ] {
             let lines: Vec<String> = entries(table).iter().map(|e| format!("{e} -- {}", e.reason)).collect();
             insta::assert_snapshot!(name, lines.join("\n"));
         }

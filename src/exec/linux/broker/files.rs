@@ -28,30 +28,45 @@ pub fn file_call(number: i64) -> Option<&'static FileCall> {
     BY_NUMBER.get_or_init(|| FILE_CALLS.iter().filter_map(numbered).collect()).get(&number).copied()
 }
 
+/// Whether a call changes something, or opens something for that.
+pub fn writes(call: &Call, file_call: &FileCall) -> bool {
+    file_call.writes(|argument| int(call.arguments[usize::from(argument)]).cast_unsigned())
+}
+
 /// The flags of an open.
 #[derive(Clone, Copy)]
-struct Flags(i32);
+pub struct Flags(pub i32);
 
 impl Flags {
-    fn of(call: &Call, argument: Option<u8>) -> Flags {
+    pub fn of(call: &Call, argument: Option<u8>) -> Flags {
         Flags(
             argument.map_or(libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC, |at| int(call.arguments[usize::from(at)])),
         )
     }
 
-    fn has(self, flag: i32) -> bool {
+    pub fn has(self, flag: i32) -> bool {
         self.0 & flag == flag
     }
 
-    fn writes(self) -> bool {
+    /// A file without a name.
+    pub fn is_temporary(self) -> bool {
+        self.has(libc::O_TMPFILE)
+    }
+
+    /// Whether what is there already is changed, or may be by who gets it.
+    pub fn changes(self) -> bool {
+        self.0 & libc::O_ACCMODE != libc::O_RDONLY || self.has(libc::O_TRUNC) || self.is_temporary()
+    }
+
+    pub fn writes(self) -> bool {
         self.0.cast_unsigned() & WRITE_INTENT != 0
     }
 
-    fn reads(self) -> bool {
+    pub fn reads(self) -> bool {
         self.0 & libc::O_ACCMODE != libc::O_WRONLY
     }
 
-    fn follows(self) -> bool {
+    pub fn follows(self) -> bool {
         !(self.has(libc::O_NOFOLLOW) || self.has(libc::O_CREAT | libc::O_EXCL))
     }
 }
@@ -65,9 +80,6 @@ impl Broker {
     /// `None` where there is nothing to tell, or it cannot be told.
     fn try_to_foresee(&self, call: &Call, file_call: &FileCall) -> Option<()> {
         let flags = if let Act::Open(argument) = file_call.act { Some(Flags::of(call, argument)) } else { None };
-        if flags.is_some_and(|flags| flags.has(libc::O_PATH)) {
-            return None;
-        }
         let task = Task::new(call.thread, self.proc.as_fd());
         let way = |operand: &Operand| {
             let path = task.string(call.arguments[usize::from(operand.path)], LONGEST).ok()?;
@@ -97,12 +109,12 @@ impl Broker {
             _ => None,
         };
         let (verb, path) = refused?;
-        self.tell(Attempt { verb, process: task.process(), name: task.name(), path });
+        self.tell(Attempt { verb, process: task.process(), name: task.name(), path, performed: false });
         Some(())
     }
 
     /// Never waits: what the supervisor does not take in time is counted.
-    fn tell(&self, attempt: Attempt) {
+    pub(super) fn tell(&self, attempt: Attempt) {
         if self.control.report_at_once(&Report::Tried(attempt)).is_err() {
             self.untold.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         }
@@ -114,6 +126,7 @@ type Refused = Option<(Verb, Vec<u8>)>;
 fn open(rules: &Held, found: &Found, flags: Flags) -> Refused {
     let write = || match found.state {
         State::There if flags.has(libc::O_CREAT) && flags.has(libc::O_EXCL) => None,
+        State::There if !flags.changes() => None,
         State::There => refused(rules, found, Verb::Write),
         _ if flags.has(libc::O_CREAT) => refused_or_hidden(rules, found),
         _ => None,

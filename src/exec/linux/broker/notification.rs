@@ -26,7 +26,7 @@ pub enum Answer {
     Failed(Errno),
     /// The kernel does it, with whatever the command has made of its arguments by then.
     Continue,
-    /// Whoever made it is gone.
+    /// Whoever made it is gone, or has been answered.
     Nobody,
 }
 
@@ -58,12 +58,24 @@ struct Response {
     flags: u32,
 }
 
+/// `struct seccomp_notif_addfd`.
+#[repr(C)]
+struct Addition {
+    id: u64,
+    flags: u32,
+    source: u32,
+    number: u32,
+    number_flags: u32,
+}
+
 const RECEIVE: libc::c_ulong = 0xc050_2100;
 const SEND: libc::c_ulong = 0xc018_2101;
 const ID_VALID: libc::c_ulong = 0x4008_2102;
 const SET_FLAGS: libc::c_ulong = 0x4008_2104;
 const SYNC_WAKE_UP: libc::c_ulong = 1;
 const FLAG_CONTINUE: u32 = 1;
+const ADD_DESCRIPTOR: libc::c_ulong = 0x4018_2103;
+const FLAG_SEND: u32 = 1 << 1;
 
 impl Listener {
     #[allow(unsafe_code)]
@@ -93,6 +105,20 @@ impl Listener {
     pub fn waits(&self, id: u64) -> bool {
         // SAFETY: the request reads a 64-bit number.
         checked(unsafe { libc::ioctl(self.0.as_raw_fd(), ID_VALID, &raw const id) }).is_ok()
+    }
+
+    /// Answers with a descriptor of the caller's for what a file is, in one step (`SECCOMP_ADDFD_FLAG_SEND`, Linux 5.14).
+    #[allow(unsafe_code)]
+    pub fn hand_over(&self, id: u64, file: &OwnedFd, cloexec: bool) -> Result<Answer, Errno> {
+        let flags = if cloexec { libc::O_CLOEXEC.cast_unsigned() } else { 0 };
+        let source = u32::try_from(file.as_raw_fd()).map_err(|_| Errno::EBADF)?;
+        let mut addition = Addition { id, flags: FLAG_SEND, source, number: 0, number_flags: flags };
+        // SAFETY: the request reads a `struct seccomp_notif_addfd`, of the size that its number has.
+        match checked(unsafe { libc::ioctl(self.0.as_raw_fd(), ADD_DESCRIPTOR, &raw mut addition) }) {
+            // It was answered with that, or is gone.
+            Ok(_) | Err(Errno::ENOENT) => Ok(Answer::Nobody),
+            Err(errno) => Err(errno),
+        }
     }
 
     /// Fails with `ENOENT` where nobody waits any more.
@@ -125,5 +151,6 @@ mod tests {
     fn the_structures_have_the_kernels_sizes() {
         assert_eq!(size_of::<Notif>() as libc::c_ulong, RECEIVE >> 16 & 0x3fff);
         assert_eq!(size_of::<Response>() as libc::c_ulong, SEND >> 16 & 0x3fff);
+        assert_eq!(size_of::<Addition>() as libc::c_ulong, ADD_DESCRIPTOR >> 16 & 0x3fff);
     }
 }

@@ -15,10 +15,15 @@ const MOST_LINKS: usize = 40;
 
 /// What a path means: its beginning as a place, and the rest, which is looked up from there.
 pub struct Way {
-    from: OwnedFd,
-    rest: Vec<u8>,
-    resolve: ResolveFlag,
+    pub from: OwnedFd,
+    pub rest: Vec<u8>,
+    pub resolve: ResolveFlag,
+    /// The task's descriptor that it is as a whole.
+    pub descriptor: Option<i32>,
 }
+
+/// How a path is looked up that starts where the command says.
+pub const PLAIN: ResolveFlag = ResolveFlag::RESOLVE_NO_MAGICLINKS;
 
 /// What is there.
 pub struct Found {
@@ -39,19 +44,29 @@ pub enum State {
 impl Way {
     /// Of a path that starts at a descriptor of the task's, or its working directory.
     pub fn new(task: &Task<'_>, directory: Option<i32>, path: &[u8]) -> Result<Way, Errno> {
-        let plain = ResolveFlag::RESOLVE_NO_MAGICLINKS;
-        let way = |from, rest: &[u8], resolve| Way { from, rest: rest.to_vec(), resolve };
+        let way = |from, rest: &[u8], resolve| Way { from, rest: rest.to_vec(), resolve, descriptor: None };
         if let Some((place, rest)) = own_place(task, path) {
-            return Ok(way(task.place(&place)?, rest, plain));
+            let number = place.strip_prefix("fd/").and_then(|number| number.parse().ok());
+            let descriptor = number.filter(|_| rest.is_empty());
+            return Ok(Way { descriptor, ..way(task.place(&place)?, rest, PLAIN) });
         }
         if path.starts_with(b"/") {
-            return Ok(way(task.place("root")?, path, plain | ResolveFlag::RESOLVE_IN_ROOT));
+            let root = PLAIN | ResolveFlag::RESOLVE_IN_ROOT;
+            return match own_directory(task, path) {
+                Some(path) => Ok(way(task.place("root")?, &path, root)),
+                None => Ok(way(task.place("root")?, path, root)),
+            };
         }
         let from = match directory {
-            Some(number) if number != libc::AT_FDCWD => task.place(&format!("fd/{number}"))?,
+            Some(number) if number != libc::AT_FDCWD => {
+                task.place(&format!("fd/{number}")).map_err(|errno| match errno {
+                    Errno::ENOENT => Errno::EBADF,
+                    errno => errno,
+                })?
+            }
             _ => task.place("cwd")?,
         };
-        Ok(way(from, path, plain))
+        Ok(way(from, path, PLAIN))
     }
 
     /// The node, as a place.
@@ -70,7 +85,7 @@ impl Way {
 
     /// What is there, and under which name. `None`: what has no name, or cannot be looked at.
     pub fn look(self, follow: bool, proc: BorrowedFd<'_>) -> Option<Found> {
-        let Way { mut from, mut rest, resolve } = self;
+        let Way { mut from, mut rest, resolve, descriptor: _ } = self;
         for _ in 0..MOST_LINKS {
             let end = rest.iter().rposition(|byte| *byte != b'/').map_or(0, |last| last + 1);
             let trimmed = &rest[..end];
@@ -150,7 +165,7 @@ fn one_slash(mut path: Vec<u8>) -> Vec<u8> {
 }
 
 /// A path above its last part, without slashes at its end, and the part.
-fn split(path: &[u8]) -> (&[u8], &[u8]) {
+pub fn split(path: &[u8]) -> (&[u8], &[u8]) {
     let Some(slash) = path.iter().rposition(|byte| *byte == b'/') else { return (b"", path) };
     let above = &path[..slash];
     let end = above.iter().rposition(|byte| *byte != b'/').map_or(0, |last| last + 1);
@@ -158,12 +173,12 @@ fn split(path: &[u8]) -> (&[u8], &[u8]) {
     (if end == 0 { &path[..1] } else { &above[..end] }, &path[slash + 1..])
 }
 
-fn open(from: &OwnedFd, path: &[u8], more: OFlag, resolve: ResolveFlag) -> Result<OwnedFd, Errno> {
+pub fn open(from: &OwnedFd, path: &[u8], more: OFlag, resolve: ResolveFlag) -> Result<OwnedFd, Errno> {
     openat2(from, path, OpenHow::new().flags(OFlag::O_PATH | OFlag::O_CLOEXEC | more).resolve(resolve))
 }
 
 /// How the sandbox shows a node. `None`: nowhere, or not any more.
-fn name_of(node: &OwnedFd, proc: BorrowedFd<'_>) -> Option<Vec<u8>> {
+pub fn name_of(node: &OwnedFd, proc: BorrowedFd<'_>) -> Option<Vec<u8>> {
     let name = readlinkat(proc, own_name(node).as_str()).ok()?.into_vec();
     let is_name = name.starts_with(b"/") && (!name.ends_with(b" (deleted)") || fstat(node).ok()?.st_nlink > 0);
     is_name.then_some(name)
@@ -200,6 +215,17 @@ fn own_place<'p>(task: &Task<'_>, path: &'p [u8]) -> Option<(String, &'p [u8])> 
     let rest = &path[path.len() - left..];
     let start = rest.iter().position(|byte| *byte != b'/').unwrap_or(rest.len());
     Some((place, &rest[start..]))
+}
+
+/// A path below the task's own directory in `/proc`, by its number: `self` there is whoever looks.
+fn own_directory(task: &Task<'_>, path: &[u8]) -> Option<Vec<u8>> {
+    let rest = path.strip_prefix(b"/proc/")?;
+    let (number, rest) = if let Some(rest) = rest.strip_prefix(b"self/") {
+        (task.process().to_string(), rest)
+    } else {
+        (task.own_directory(), rest.strip_prefix(b"thread-self/")?)
+    };
+    Some([b"/proc/", number.as_bytes(), b"/", rest].concat())
 }
 
 #[cfg(test)]

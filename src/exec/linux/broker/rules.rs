@@ -6,6 +6,7 @@ use crate::exec::linux::control::{Control, Report};
 use crate::exec::linux::wire;
 use crate::ir::{Access, Decider, FileRules, Policy};
 use crate::sets::path::AbsPath;
+use crate::vocabulary::Verb;
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::OwnedFd;
@@ -61,6 +62,18 @@ impl Held {
 
     pub fn may_read(&self, path: &AbsPath) -> bool {
         self.allows(&Access::Read(path.clone()))
+    }
+
+    /// The first that a new name permits of what the old one denies: reading, or running.
+    pub fn widened(&self, old: &AbsPath, new: &AbsPath) -> Option<Verb> {
+        let widens =
+            |access: fn(AbsPath) -> Access| !self.allows(&access(old.clone())) && self.allows(&access(new.clone()));
+        if widens(Access::Read) { Some(Verb::Read) } else { widens(Access::Exec).then_some(Verb::Exec) }
+    }
+
+    /// Whether the rules say the same at and below two names.
+    pub fn says_the_same(&self, one: &AbsPath, other: &AbsPath) -> bool {
+        lock(&self.0).says_the_same(one, other)
     }
 
     fn allows(&self, access: &Access) -> bool {

@@ -60,16 +60,21 @@ fn set(socket: BorrowedFd<'_>, option: i32, value: &[u8]) -> Result<(), Errno> {
         .map(drop)
 }
 
-/// `connect(2)` with the bytes of an address; [`INTERRUPT`] ends it.
+/// `connect(2)` with the bytes of an address.
 #[allow(unsafe_code)]
 pub fn connect(socket: BorrowedFd<'_>, address: &[u8]) -> Result<(), Errno> {
     let length = libc::socklen_t::try_from(address.len()).map_err(|_| Errno::EINVAL)?;
+    // SAFETY: the address is valid for its length.
+    checked(unsafe { libc::connect(socket.as_raw_fd(), address.as_ptr().cast(), length) }).map(drop)
+}
+
+/// Makes a call that [`INTERRUPT`] ends.
+pub fn interruptible<T>(act: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
     let interrupt = SigSet::from(INTERRUPT);
     interrupt.thread_unblock()?;
-    // SAFETY: the address is valid for its length.
-    let done = checked(unsafe { libc::connect(socket.as_raw_fd(), address.as_ptr().cast(), length) });
+    let done = act();
     interrupt.thread_block()?;
-    done.map(drop)
+    done
 }
 
 /// Whether it has no peer.

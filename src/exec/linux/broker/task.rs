@@ -3,7 +3,7 @@
 //! Whatever is read here can change at once, and the thread can be gone and its number another's: who reads asks afterwards
 //! whether the call still waits.
 
-use crate::exec::linux::kernel::{NET_ADMIN, SYS_PTRACE, descriptor, with_capabilities};
+use crate::exec::linux::kernel::{NET_ADMIN, SYS_PTRACE, checked, descriptor, with_capabilities};
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, openat};
 use nix::sys::stat::Mode;
@@ -86,6 +86,48 @@ impl<'p> Task<'p> {
         leader(self.thread, self.proc).unwrap_or(self.thread).as_raw()
     }
 
+    /// Its directory in a procfs.
+    pub fn own_directory(&self) -> String {
+        format!("{}/task/{}", self.process(), self.thread)
+    }
+
+    /// What it takes from the mode of new files (umask(2)).
+    pub fn umask(&self) -> Result<u32, Errno> {
+        let number = status(self.thread, self.proc, "Umask:", |text| u32::from_str_radix(text, 8).ok())?;
+        number.ok_or(Errno::ESRCH)
+    }
+
+    /// Its session, as it is numbered inside (0: it is of outside), and the device of that session's terminal; proc(5), `stat`.
+    pub fn session(&self) -> Result<(i32, u64), Errno> {
+        let path = format!("{}/stat", self.thread);
+        let file = openat(self.proc, path.as_str(), OFlag::O_RDONLY | OFlag::O_CLOEXEC, Mode::empty())?;
+        let mut text = [0; 512];
+        let length = nix::unistd::read(&file, &mut text)?;
+        let text = String::from_utf8_lossy(&text[..length]).into_owned();
+        // Its name, in brackets, may hold anything.
+        let fields = text.rsplit_once(')').map(|(_, rest)| rest).unwrap_or_default();
+        let mut fields = fields.split_whitespace().skip(3);
+        let mut number = || fields.next()?.parse::<i64>().ok();
+        let (session, terminal) = number().zip(number()).ok_or(Errno::ESRCH)?;
+        let terminal = u64::try_from(terminal).map_err(|_| Errno::ENXIO)?;
+        // The kernel's packed form (new_encode_dev, linux/kdev_t.h).
+        let (major, minor) = (terminal >> 8 & 0xfff, terminal & 0xff | terminal >> 12 & 0xfff00);
+        let session = i32::try_from(session).map_err(|_| Errno::ESRCH)?;
+        if terminal == 0 { Err(Errno::ENXIO) } else { Ok((session, nix::sys::stat::makedev(major, minor))) }
+    }
+
+    /// The longest file that it may make (`RLIMIT_FSIZE`, prlimit(2)).
+    #[allow(unsafe_code)]
+    pub fn longest_file(&self) -> Result<u64, Errno> {
+        let mut limit = libc::rlimit64 { rlim_cur: 0, rlim_max: 0 };
+        let nothing = std::ptr::null::<libc::rlimit64>();
+        // SAFETY: nothing is set, and the limit is written to a structure of its own.
+        checked(libc::c_long::from(unsafe {
+            libc::prlimit64(self.thread.as_raw(), libc::RLIMIT_FSIZE, nothing, &raw mut limit)
+        }))?;
+        Ok(limit.rlim_cur)
+    }
+
     /// What it calls itself (`comm`, proc(5)); empty where it is gone.
     pub fn name(&self) -> Vec<u8> {
         let read = || {
@@ -115,13 +157,22 @@ impl<'p> Task<'p> {
 
 /// The process of a thread.
 fn leader(thread: Pid, proc: BorrowedFd<'_>) -> Result<Pid, Errno> {
+    status(thread, proc, "Tgid:", |text| text.parse().ok().map(Pid::from_raw))?.ok_or(Errno::ESRCH)
+}
+
+/// What a line of a thread's `status` says (proc(5)).
+fn status<T>(
+    thread: Pid,
+    proc: BorrowedFd<'_>,
+    line: &str,
+    read: impl Fn(&str) -> Option<T>,
+) -> Result<Option<T>, Errno> {
     let path = format!("{thread}/status");
     let file = openat(proc, path.as_str(), OFlag::O_RDONLY | OFlag::O_CLOEXEC, Mode::empty())?;
     let mut text = [0; 1024];
     let length = nix::unistd::read(&file, &mut text)?;
     let text = String::from_utf8_lossy(&text[..length]);
-    let number = text.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok());
-    number.map(Pid::from_raw).ok_or(Errno::ESRCH)
+    Ok(text.lines().find_map(|text| read(text.strip_prefix(line)?.trim())))
 }
 
 /// Whether this process could serve calls here: nothing around it forbids to look into those it has started.

@@ -1,5 +1,5 @@
 //! What the command tries with files though the policy refuses it: told, with the rule that refuses it and the statement that
-//! would allow it. Decides nothing: the sandbox holds the policy without this.
+//! would allow it. Decides nothing: mounts and pid 1 hold the policy.
 
 use super::Decides;
 use crate::event::{Event, Outcome, Violation, timestamp};
@@ -39,7 +39,7 @@ impl Told {
     /// Makes an attempt an event.
     pub fn tell(&mut self, decides: &Decides, attempt: Attempt) {
         let Some(rules) = &decides.rules else { return };
-        let Attempt { verb, process, name, path } = attempt;
+        let Attempt { verb, process, name, path, performed } = attempt;
         let key = (verb, path);
         if !self.known.contains_key(&key) {
             let Some(violation) = self.explain(rules, verb, &key.1) else { return };
@@ -53,6 +53,7 @@ impl Told {
             timestamp: timestamp(SystemTime::now()),
             pid: Some(process),
             comm: Some(String::from_utf8_lossy(&name).into_owned()),
+            outcome: if performed { Outcome::Refused } else { Outcome::Predicted },
             ..violation.clone()
         }));
     }
@@ -69,7 +70,6 @@ impl Told {
         let (rule, because) = told.map_or((None, None), |(rule, because)| (Some(rule), because));
         Some(Violation {
             path: Some(path.to_string()),
-            outcome: Outcome::Predicted,
             why: Some(verdict.why),
             rule,
             because,
@@ -80,7 +80,11 @@ impl Told {
 }
 
 fn access(verb: Verb, path: &AbsPath) -> Access {
-    if verb == Verb::Read { Access::Read(path.clone()) } else { Access::Write(path.clone()) }
+    match verb {
+        Verb::Read => Access::Read(path.clone()),
+        Verb::Exec => Access::Exec(path.clone()),
+        _ => Access::Write(path.clone()),
+    }
 }
 
 /// The statement that would allow it, if one is enough: proposed only after `decide` has agreed.

@@ -1,0 +1,41 @@
+//! What a node is, and how it is named where a call takes no descriptor of a place.
+
+use super::super::place::own_name;
+use nix::errno::Errno;
+use nix::fcntl::{AtFlags, OFlag, openat};
+use nix::sys::stat::{FileStat, Mode, SFlag, fstatat};
+use nix::sys::statfs::{PROC_SUPER_MAGIC, fstatfs};
+use std::ffi::CStr;
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+pub fn kind(seen: &FileStat) -> SFlag {
+    SFlag::from_bits_truncate(seen.st_mode & SFlag::S_IFMT.bits())
+}
+
+pub fn is_directory(seen: &FileStat) -> bool {
+    kind(seen) == SFlag::S_IFDIR
+}
+
+/// What has a name in a directory, not followed; `None`: nothing.
+pub fn look(directory: &OwnedFd, last: &CStr) -> Result<Option<FileStat>, Errno> {
+    match fstatat(directory, last, AtFlags::AT_SYMLINK_NOFOLLOW) {
+        Ok(seen) => Ok(Some(seen)),
+        Err(Errno::ENOENT) => Ok(None),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// Whether a place is in a procfs.
+pub fn is_of_processes(place: &OwnedFd) -> Result<bool, Errno> {
+    Ok(fstatfs(place)?.filesystem_type() == PROC_SUPER_MAGIC)
+}
+
+/// What has a name in a directory, as a place, not followed.
+pub fn hold(directory: &OwnedFd, last: &CStr) -> Result<OwnedFd, Errno> {
+    openat(directory, last, OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC, Mode::empty())
+}
+
+/// Opens a node that is held.
+pub fn open(place: &OwnedFd, flags: OFlag, proc: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
+    openat(proc, own_name(place).as_str(), flags | OFlag::O_CLOEXEC, Mode::empty())
+}

@@ -1,0 +1,162 @@
+//! From a path of the command's to the place where a call is made: a directory, opened by its name without following any link, and
+//! the last part of the path in it; or a node that a descriptor of the command's is.
+
+use super::node;
+use crate::exec::linux::broker::place::{self, Way, split};
+use crate::exec::linux::broker::task::Task;
+use crate::sets::path::{AbsPath, FileName};
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat2, readlinkat};
+use nix::sys::stat::{FileStat, Mode, fstat};
+use std::ffi::CString;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
+
+/// As the kernel has it (MAXSYMLINKS, linux/namei.h).
+const MOST_LINKS: usize = 40;
+
+/// How often a look-up is begun again that something was renamed under.
+const MOST_TRIES: usize = 16;
+
+pub enum Target {
+    Named(Named),
+    /// `/`, `.`, `..`, or a descriptor by its name in `/proc`.
+    Node(Node),
+}
+
+/// A name in a directory, whether or not something has it.
+pub struct Named {
+    /// Opened by `name`'s own directory.
+    pub directory: OwnedFd,
+    pub last: CString,
+    /// The whole of it.
+    pub name: AbsPath,
+    /// The path ended in a slash: it means a directory.
+    pub slash: bool,
+}
+
+/// A node that is held.
+pub struct Node {
+    pub place: OwnedFd,
+    /// Where it is, if it is anywhere that the sandbox shows.
+    pub name: Option<AbsPath>,
+    /// The command's descriptor that it is, with what that was opened for.
+    pub opened: Option<OFlag>,
+}
+
+/// Looks a path up. `follow`: a link in the last place is followed.
+pub fn find(task: &Task<'_>, way: Way, follow: bool, proc: BorrowedFd<'_>) -> Result<Target, Errno> {
+    let mut way = way;
+    for _ in 0..MOST_LINKS {
+        if let Some(number) = way.descriptor {
+            return of_descriptor(task, number, proc).map(Target::Node);
+        }
+        let Way { from, rest, resolve, descriptor: _ } = way;
+        let end = rest.iter().rposition(|byte| *byte != b'/').map_or(0, |last| last + 1);
+        let (trimmed, slash) = (&rest[..end], end < rest.len());
+        let (above, last) = split(trimmed);
+        if trimmed.is_empty() || matches!(last, b"." | b"..") {
+            let path = if trimmed.is_empty() { b"." } else { trimmed };
+            let place = open_again(&from, path, resolve)?;
+            let name = shown(&place, proc)?;
+            return Ok(Target::Node(Node { place, name: Some(name), opened: None }));
+        }
+        let directory = if above.is_empty() { from } else { open_again(&from, above, resolve)? };
+        if follow || slash {
+            match readlinkat(&directory, last) {
+                Ok(target) => {
+                    may_follow(&directory, last)?;
+                    let mut target = target.into_vec();
+                    if slash {
+                        target.push(b'/');
+                    }
+                    way = if target.starts_with(b"/") {
+                        Way::new(task, None, &target)?
+                    } else {
+                        Way { from: directory, rest: target, resolve: place::PLAIN, descriptor: None }
+                    };
+                    continue;
+                }
+                Err(Errno::EINVAL | Errno::ENOENT) => (),
+                Err(errno) => return Err(errno),
+            }
+        }
+        return named(&directory, last, slash, proc).map(Target::Named);
+    }
+    Err(Errno::ELOOP)
+}
+
+/// What a name in a directory is, with the directory opened anew by its own name: whatever the first one was reached by, the
+/// call is made where the name says.
+fn named(directory: &OwnedFd, last: &[u8], slash: bool, proc: BorrowedFd<'_>) -> Result<Named, Errno> {
+    let above = shown(directory, proc)?;
+    let opened = open_name(&above, OFlag::O_DIRECTORY)?;
+    same(&fstat(directory)?, &fstat(&opened)?)?;
+    let name = above.join_all(&[FileName::from(last)]);
+    let last = CString::new(last).map_err(|_| Errno::EINVAL)?;
+    Ok(Named { directory: opened, last, name, slash })
+}
+
+/// The node that a descriptor of the command's is.
+pub fn of_descriptor(task: &Task<'_>, number: i32, proc: BorrowedFd<'_>) -> Result<Node, Errno> {
+    let place = task.descriptor(number)?;
+    let opened = OFlag::from_bits_retain(nix::fcntl::fcntl(&place, nix::fcntl::FcntlArg::F_GETFL)?);
+    // What is too deep for a name has one all the same.
+    readlinkat(proc, place::own_name(&place).as_str()).map_err(|_| Errno::EACCES)?;
+    let name = shown(&place, proc).ok();
+    Ok(Node { place, name, opened: Some(opened) })
+}
+
+/// Where the sandbox shows a node: by its name, it is this one. `EACCES`: nowhere; `ENOENT`: not any more.
+fn shown(node: &OwnedFd, proc: BorrowedFd<'_>) -> Result<AbsPath, Errno> {
+    let seen = fstat(node)?;
+    let name = place::name_of(node, proc).ok_or(if seen.st_nlink == 0 { Errno::ENOENT } else { Errno::EACCES })?;
+    let name = AbsPath::parse(&name).map_err(|_| Errno::EACCES)?;
+    let there = open_name(&name, OFlag::O_NOFOLLOW)?;
+    same(&seen, &fstat(&there)?).map(|()| name)
+}
+
+/// Opens what a name is, as a place, following no link.
+pub fn open_name(name: &AbsPath, more: OFlag) -> Result<OwnedFd, Errno> {
+    let root = nix::fcntl::open("/", OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty())?;
+    if name.segments.is_empty() {
+        return Ok(root);
+    }
+    let path = name.as_bytes().ok_or(Errno::EACCES)?;
+    let how = OpenHow::new().flags(OFlag::O_PATH | OFlag::O_CLOEXEC | more);
+    let resolve = ResolveFlag::RESOLVE_NO_SYMLINKS | ResolveFlag::RESOLVE_NO_MAGICLINKS;
+    match openat2(&root, &path[1..], how.resolve(resolve)) {
+        Err(Errno::ELOOP) => Err(Errno::EACCES),
+        opened => opened,
+    }
+}
+
+fn same(one: &FileStat, other: &FileStat) -> Result<(), Errno> {
+    if (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino) { Ok(()) } else { Err(Errno::EACCES) }
+}
+
+fn open_again(from: &OwnedFd, path: &[u8], resolve: ResolveFlag) -> Result<OwnedFd, Errno> {
+    for _ in 0..MOST_TRIES {
+        match place::open(from, path, OFlag::O_DIRECTORY, resolve) {
+            // Something was renamed meanwhile.
+            Err(Errno::EAGAIN) => (),
+            opened => return opened,
+        }
+    }
+    Err(Errno::EACCES)
+}
+
+/// Not a magic link; and, in a place where anybody may make links, one of the follower's own, or of whoever owns the place
+/// (`fs.protected_symlinks`, the kernel's admin-guide).
+fn may_follow(directory: &OwnedFd, last: &[u8]) -> Result<(), Errno> {
+    if node::is_of_processes(directory)? {
+        return Err(Errno::EACCES);
+    }
+    let around = fstat(directory)?;
+    if !Mode::from_bits_truncate(around.st_mode).contains(Mode::S_ISVTX | Mode::S_IWOTH) {
+        return Ok(());
+    }
+    let link = nix::sys::stat::fstatat(directory, last, nix::fcntl::AtFlags::AT_SYMLINK_NOFOLLOW)?;
+    let own = link.st_uid == nix::unistd::geteuid().as_raw() || link.st_uid == around.st_uid;
+    if own { Ok(()) } else { Err(Errno::EACCES) }
+}

@@ -1,0 +1,133 @@
+//! Whoever looks at a path and then lets the kernel go on has decided about another file than the kernel opens: its text is memory,
+//! its directories and links are names, its beginning is a descriptor, and each of them another thread changes meanwhile.
+
+use crate::sandbox::{Run, for_each_user};
+use sandbox_runtime::exec::linux::Defence;
+
+/// What every attack has in common: a name that is denied, one that is not, and a while to try it.
+const BEGIN: &str = r"
+import ctypes, mmap, os, sys, threading, time
+libc = ctypes.CDLL(None, use_errno=True)
+end = time.time() + 2
+def flipped(flip):
+    def run():
+        while time.time() < end:
+            try:
+                flip()
+            except OSError:
+                pass
+    threading.Thread(target=run, daemon=True).start()
+def until(act):
+    while time.time() < end:
+        try:
+            act()
+        except OSError:
+            pass
+        if os.path.lexists('denied') or os.path.lexists('d/denied'):
+            print('won')
+            break
+";
+
+/// The text of the path is memory that another process writes.
+const MEMORY: &str = r"
+shared = mmap.mmap(-1, 4096)
+place = ctypes.addressof(ctypes.c_char.from_buffer(shared))
+names = [b'harmle\0', b'denied\0']
+ctypes.memmove(place, names[0], 7)
+flipper = os.fork()
+if flipper == 0:
+    while time.time() < end + 1:
+        ctypes.memmove(place, names[1], 7)
+        ctypes.memmove(place, names[0], 7)
+    os._exit(0)
+def attempt():
+    fd = libc.open(ctypes.c_void_p(place), os.O_CREAT | os.O_WRONLY, 0o600)
+    if fd >= 0:
+        os.close(fd)
+until(attempt)
+os.kill(flipper, 9)
+";
+
+/// The last part is a link that leads to the denied name, now and then.
+const LINK: &str = r"
+os.symlink('harmless', 'a')
+os.symlink('denied', 'b')
+flipped(lambda: libc.renameat2(-100, b'a', -100, b'b', 2))
+until(lambda: os.close(os.open('a', os.O_CREAT | os.O_WRONLY)))
+";
+
+/// A directory on the way is a link, now and then.
+const DIRECTORY: &str = r"
+os.mkdir('other')
+os.mkdir('d')
+os.symlink('d', 'link')
+def flip():
+    libc.renameat2(-100, b'link', -100, b'other', 2)
+flipped(flip)
+def attempt():
+    os.close(os.open('other/denied', os.O_CREAT | os.O_WRONLY))
+    os.unlink('other/denied')
+until(attempt)
+";
+
+/// The descriptor that the path starts at is another directory's, now and then.
+const DESCRIPTOR: &str = r"
+os.mkdir('d')
+os.mkdir('free')
+one, other = os.open('free', os.O_RDONLY), os.open('d', os.O_RDONLY)
+target = os.dup(one)
+def flip():
+    os.dup2(one, target)
+    os.dup2(other, target)
+flipped(flip)
+def attempt():
+    os.close(os.open('denied', os.O_CREAT | os.O_WRONLY, dir_fd=target))
+until(attempt)
+";
+
+/// What is made under a name is renamed to the denied one by a path that changes.
+const RENAME: &str = r"
+shared = mmap.mmap(-1, 4096)
+place = ctypes.addressof(ctypes.c_char.from_buffer(shared))
+names = [b'harmle\0', b'denied\0']
+ctypes.memmove(place, names[0], 7)
+flipper = os.fork()
+if flipper == 0:
+    while time.time() < end + 1:
+        ctypes.memmove(place, names[1], 7)
+        ctypes.memmove(place, names[0], 7)
+    os._exit(0)
+def attempt():
+    open('made', 'w').close()
+    libc.rename(b'made', ctypes.c_void_p(place))
+until(attempt)
+os.kill(flipper, 9)
+";
+
+#[test]
+fn no_name_is_won_by_a_race() {
+    for_each_user(|user, scratch| {
+        for (name, script) in [
+            ("memory", MEMORY),
+            ("link", LINK),
+            ("directory", DIRECTORY),
+            ("descriptor", DESCRIPTOR),
+            ("rename", RENAME),
+        ] {
+            let place = scratch.join(name);
+            let attempt = |missing: Option<Defence>| {
+                crate::sandbox::make_directory(&place, user);
+                let rules = "allow write $WORKSPACE\ndeny write [$WORKSPACE/denied, $WORKSPACE/d/denied]";
+                let run = Run::policy(rules, &place, "").with_python(&format!("{BEGIN}{script}")).as_user_of(user);
+                assert!(run.plan.syscalls.performed);
+                let said = missing.into_iter().fold(run, Run::without).succeeds();
+                let made = ["denied", "d/denied"].iter().any(|denied| place.join(denied).symlink_metadata().is_ok());
+                std::fs::remove_dir_all(&place).unwrap();
+                (said, made)
+            };
+            assert_eq!(attempt(None), (String::new(), false), "{name} {user:?}");
+            let (said, _) = attempt(Some(Defence::Performed));
+            assert_eq!(said, "won\n", "{name} {user:?}: the race is lost by itself");
+        }
+    });
+}
