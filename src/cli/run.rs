@@ -11,7 +11,6 @@ use sandbox_runtime::compile::{compile, environment};
 use sandbox_runtime::diagnostic::{Level, any_error, nearest};
 use sandbox_runtime::event::{Collector, Lines, Sink};
 use sandbox_runtime::exec::linux::{self, Channel, Engine, Error, EventFile, Exit, Launch, Prepared, Watch};
-use sandbox_runtime::ir::{Access, BoundPolicy, Policy, decide};
 use sandbox_runtime::proxy::InForce;
 use sandbox_runtime::proxy::upstream::Upstream;
 use sandbox_runtime::vocabulary::Effect;

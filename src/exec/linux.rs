@@ -120,6 +120,7 @@ impl Launch {
             upstream: None,
             live: None,
             events,
+            watch: Watch::Writes,
             announce: |_| {},
         }
     }

@@ -68,8 +68,7 @@ pub fn start(command: &Command, control: &Control, first: &Control) -> ! {
     let become_it = || {
         let filter = prepare(command)?;
         let Some(listens) = first.await_turn() else { kernel::exit(125) };
-        filter_calls(command, &filter, first, listens)?;
-        confine(command)?;
+        confine_and_filter(command, &filter, first, listens, || Ok(()))?;
         Ok(run(command))
     };
     let failure = match become_it() {
@@ -80,7 +79,7 @@ pub fn start(command: &Command, control: &Control, first: &Control) -> ! {
 
 /// The same for a process that is started before there is a tree or a command: pid 1 rings and hands the command over, with a
 /// turn that says whether it listens, rings again once the tree is the root, and gives it the last turn once nothing else is
-/// reached from there. The filter, which takes the longest, is loaded while the tree is made.
+/// reached from there. The filter is loaded while the tree is made.
 pub fn await_turns(first: &Control, bell: &Bell, control: &Control) -> ! {
     let rung = || bell.wait().map_err(|errno| Failure::setup("wait for the tree", errno));
     let command = rung().ok().and_then(|()| first.take_over().ok().flatten()).unwrap_or_else(|| kernel::exit(125));
@@ -89,9 +88,7 @@ pub fn await_turns(first: &Control, bell: &Bell, control: &Control) -> ! {
         let mut command: Command =
             wire::read(&command).ok_or_else(|| Failure::setup("understand what to run", Errno::EBADMSG))?;
         let filter = prepare(&command)?;
-        filter_calls(&command, &filter, first, turn())?;
-        rung()?;
-        confine(&command)?;
+        confine_and_filter(&command, &filter, first, turn(), rung)?;
         if turn() {
             command.is_alone();
         }
@@ -137,6 +134,27 @@ fn assemble(command: &Command, notified: bool) -> Result<Vec<seccomp::Instructio
     let table = seccomp::Table { notified, ..command.syscalls.clone() };
     let entries: Vec<_> = seccomp::entries(&table).into_iter().filter(closed).collect();
     Ok(seccomp::assemble(&entries, architecture))
+}
+
+/// The filter first, which takes the longest, and once `rung` says that there is a tree, what stands in it; where the filter
+/// tells of whatever is opened, and so of what this opens, it comes last.
+fn confine_and_filter(
+    command: &Command,
+    filter: &[seccomp::Instruction],
+    first: &Control,
+    listens: bool,
+    rung: impl Fn() -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let last = command.syscalls.watch == seccomp::Watch::Opens;
+    if !last {
+        filter_calls(command, filter, first, listens)?;
+    }
+    rung()?;
+    confine(command)?;
+    if last {
+        filter_calls(command, filter, first, listens)?;
+    }
+    Ok(())
 }
 
 /// Puts the filter in force, and gives pid 1 what listens to it. Nothing that it closes is done by this process from now on,
