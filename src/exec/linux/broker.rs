@@ -25,6 +25,7 @@ mod unix;
 pub use task::{CAPABILITIES, may_look};
 
 use super::control::{Control, Failure, Report};
+use super::defence::Defence;
 use super::kernel;
 use crate::event::lock;
 use nix::errno::Errno;
@@ -65,6 +66,8 @@ pub struct Broker {
     performs: bool,
     /// Calls about files are made here, and not only told of.
     files: bool,
+    /// `true` for tests: files of any process are opened.
+    opens_others: bool,
     /// Held by whoever makes such a call: nothing moves meanwhile that moves by this process.
     acting: Mutex<()>,
     threads: AtomicUsize,
@@ -80,13 +83,14 @@ pub struct Broker {
 }
 
 impl Broker {
-    pub fn new(listener: OwnedFd, proc: OwnedFd, control: Control, performs: bool, files: bool) -> Arc<Broker> {
+    pub fn new(listener: OwnedFd, proc: OwnedFd, control: Control, files: bool, missing: &[Defence]) -> Arc<Broker> {
         Arc::new(Broker {
             listener: Listener::new(listener),
             proc,
             control,
-            performs,
+            performs: !missing.contains(&Defence::Performed),
             files,
+            opens_others: missing.contains(&Defence::OwnProcess),
             acting: Mutex::default(),
             threads: AtomicUsize::new(0),
             waiting: AtomicUsize::new(0),

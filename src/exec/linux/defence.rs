@@ -10,6 +10,8 @@ pub enum Defence {
     SystemCall(String),
     /// That connections, and changes of files, are made in the command's place: they are looked at, and left to the kernel then.
     Performed,
+    /// That of the files in `/proc`, whoever opens them for the command opens the caller's own alone.
+    OwnProcess,
     /// The whole filter, other architectures' calls included.
     SystemCalls,
     /// The covers in `/proc`.

@@ -75,7 +75,7 @@ pub fn hear(
     match (command.take_listener(), proc) {
         (Ok(listener), Some(proc)) => {
             let control = control.try_clone().map_err(failed)?;
-            Ok(Some(Broker::new(listener, proc, control, !missing.contains(&Defence::Performed), files)))
+            Ok(Some(Broker::new(listener, proc, control, files, missing)))
         }
         (Ok(_), None) => Err(failed(Errno::ENOTSUP)),
         (Err(why), _) => {

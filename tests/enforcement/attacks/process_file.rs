@@ -2,6 +2,7 @@
 //! command, may look into itself.
 
 use crate::sandbox::{Run, for_each_user};
+use sandbox_runtime::exec::linux::Defence;
 
 const SCRIPT: &str = r"
 import os
@@ -43,5 +44,13 @@ fn nobodys_process_but_the_callers_is_opened() {
         let run = Run::policy(rules, scratch, "").with_python(SCRIPT).as_user_of(user);
         assert!(run.plan.syscalls.performed);
         assert_eq!(run.succeeds(), "own\n", "{user:?}");
+        for link in ["one", "all", "memory", "own"] {
+            std::fs::remove_file(scratch.join(link)).unwrap();
+        }
+        let undefended = run.without(Defence::OwnProcess).succeeds();
+        // Its memory is root's.
+        let won =
+            if user.is_none() && nix::unistd::geteuid().is_root() { "opened /proc/1/mem\n" } else { "opened /proc/1/" };
+        assert!(undefended.contains(won), "{user:?}: {undefended}");
     });
 }

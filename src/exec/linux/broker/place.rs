@@ -13,6 +13,9 @@ use std::os::unix::ffi::OsStringExt;
 /// As the kernel has it (MAXSYMLINKS, linux/namei.h).
 const MOST_LINKS: usize = 40;
 
+/// How often a look-up is begun again.
+const MOST_TRIES: usize = 64;
+
 /// What a path means: its beginning as a place, and the rest, which is looked up from there.
 pub struct Way {
     pub from: OwnedFd,
@@ -77,8 +80,6 @@ impl Way {
         match open(&self.from, &self.rest, OFlag::empty(), self.resolve) {
             // A magic link.
             Err(Errno::ELOOP) => Err(Errno::EACCES),
-            // Renamed on the way, which IN_ROOT does not look through.
-            Err(Errno::EAGAIN) => Err(Errno::EACCES),
             found => found,
         }
     }
@@ -173,8 +174,16 @@ pub fn split(path: &[u8]) -> (&[u8], &[u8]) {
     (if end == 0 { &path[..1] } else { &above[..end] }, &path[slash + 1..])
 }
 
+/// Opens a place; again, where something was renamed or mounted meanwhile, wherever that was (openat2(2), `EAGAIN`).
 pub fn open(from: &OwnedFd, path: &[u8], more: OFlag, resolve: ResolveFlag) -> Result<OwnedFd, Errno> {
-    openat2(from, path, OpenHow::new().flags(OFlag::O_PATH | OFlag::O_CLOEXEC | more).resolve(resolve))
+    let how = OpenHow::new().flags(OFlag::O_PATH | OFlag::O_CLOEXEC | more).resolve(resolve);
+    for _ in 0..MOST_TRIES {
+        match openat2(from, path, how) {
+            Err(Errno::EAGAIN) => (),
+            opened => return opened,
+        }
+    }
+    Err(Errno::EACCES)
 }
 
 /// How the sandbox shows a node. `None`: nowhere, or not any more.

@@ -157,7 +157,7 @@ impl Acting<'_> {
     fn own_process(&self, name: &AbsPath) -> Result<(), Errno> {
         let own = name.segments.get(1).is_some_and(|number| self.task.is_called(number));
         let first = name.segments.first().is_some_and(|first| &**first == b"proc");
-        if own && first && name.segments.len() > 2 { Ok(()) } else { Err(Errno::EACCES) }
+        if self.broker.opens_others || own && first && name.segments.len() > 2 { Ok(()) } else { Err(Errno::EACCES) }
     }
 
     /// The command's own terminal: this process has that of whoever started `srt`.

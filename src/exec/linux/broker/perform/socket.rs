@@ -1,7 +1,7 @@
 //! `bind`: gives a socket its address, of which a path is a new file.
 
-use super::super::super::broker::socket;
 use super::super::place::Way;
+use super::super::socket;
 use super::target::{Target, find};
 use super::{Acting, Done, node, syscall};
 use nix::errno::Errno;

@@ -15,9 +15,6 @@ use std::os::unix::ffi::OsStringExt;
 /// As the kernel has it (MAXSYMLINKS, linux/namei.h).
 const MOST_LINKS: usize = 40;
 
-/// How often a look-up is begun again that something was renamed under.
-const MOST_TRIES: usize = 16;
-
 pub enum Target {
     Named(Named),
     /// `/`, `.`, `..`, or a descriptor by its name in `/proc`.
@@ -57,11 +54,11 @@ pub fn find(task: &Task<'_>, way: Way, follow: bool, proc: BorrowedFd<'_>) -> Re
         let (above, last) = split(trimmed);
         if trimmed.is_empty() || matches!(last, b"." | b"..") {
             let path = if trimmed.is_empty() { b"." } else { trimmed };
-            let place = open_again(&from, path, resolve)?;
+            let place = place::open(&from, path, OFlag::O_DIRECTORY, resolve)?;
             let name = shown(&place, proc)?;
             return Ok(Target::Node(Node { place, name: Some(name), opened: None }));
         }
-        let directory = if above.is_empty() { from } else { open_again(&from, above, resolve)? };
+        let directory = if above.is_empty() { from } else { place::open(&from, above, OFlag::O_DIRECTORY, resolve)? };
         if follow || slash {
             match readlinkat(&directory, last) {
                 Ok(target) => {
@@ -133,17 +130,6 @@ pub fn open_name(name: &AbsPath, more: OFlag) -> Result<OwnedFd, Errno> {
 
 fn same(one: &FileStat, other: &FileStat) -> Result<(), Errno> {
     if (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino) { Ok(()) } else { Err(Errno::EACCES) }
-}
-
-fn open_again(from: &OwnedFd, path: &[u8], resolve: ResolveFlag) -> Result<OwnedFd, Errno> {
-    for _ in 0..MOST_TRIES {
-        match place::open(from, path, OFlag::O_DIRECTORY, resolve) {
-            // Something was renamed meanwhile.
-            Err(Errno::EAGAIN) => (),
-            opened => return opened,
-        }
-    }
-    Err(Errno::EACCES)
 }
 
 /// Not a magic link; and, in a place where anybody may make links, one of the follower's own, or of whoever owns the place
