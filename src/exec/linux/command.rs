@@ -145,6 +145,11 @@ fn confine_and_filter(
     listens: bool,
     rung: impl Fn() -> Result<(), Failure>,
 ) -> Result<(), Failure> {
+    let step = |act: &'static str| move |errno| Failure::setup(act, errno);
+    // What both the filter and Landlock want of whoever has no capability.
+    if command.has(&Defence::NoPrivileges) {
+        nix::sys::prctl::set_no_new_privs().map_err(step("set no_new_privs"))?;
+    }
     let last = command.syscalls.watch == seccomp::Watch::Opens;
     if !last {
         filter_calls(command, filter, first, listens)?;
@@ -166,9 +171,6 @@ fn filter_calls(
     listens: bool,
 ) -> Result<(), Failure> {
     let step = |act: &'static str| move |errno| Failure::setup(act, errno);
-    if command.has(&Defence::NoPrivileges) {
-        nix::sys::prctl::set_no_new_privs().map_err(step("set no_new_privs"))?;
-    }
     let listener = if command.has(&Defence::SystemCalls) { load(command, filter, listens)? } else { Err(None) };
     first.hand_listener(listener).map_err(step("hand over what listens to the filter"))
 }
