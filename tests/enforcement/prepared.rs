@@ -142,14 +142,17 @@ fn what_waits_holds_nothing_of_the_callers_but_what_the_command_keeps() {
             let [first, second] = waiting.inside.map(open_in);
             let numbers = |open: &[(i32, String)]| open.iter().map(|(number, _)| *number).collect::<Vec<_>>();
             assert!(!numbers(&first).contains(&kept) && !numbers(&first).contains(&loose), "{first:?}");
-            // Mounts, and the sockets to the supervisor and to the other.
+            // Mounts, the sockets to the supervisor and to the other, and what one wakes the other by.
+            let is_bell = |to: &str| to == "anon_inode:[eventfd]";
+            let bells = |open: &[(i32, String)]| open.iter().filter(|(_, to)| is_bell(to)).count();
+            assert_eq!((bells(&first), bells(&second)), (1, 1), "{first:?} {second:?}");
             let mounts = first.iter().filter(|(number, to)| *number > 2 && to.starts_with('/'));
             let sockets = first.iter().filter(|(number, to)| *number > 2 && to.starts_with("socket:"));
-            assert_eq!((mounts.count() + sockets.clone().count(), sockets.count()), (first.len() - 3, 2), "{first:?}");
+            assert_eq!((mounts.count() + sockets.clone().count(), sockets.count()), (first.len() - 4, 2), "{first:?}");
             let rest: Vec<_> = second.iter().filter(|(number, _)| *number > 2).collect();
-            assert_eq!(rest.len(), 3, "{second:?}");
+            assert_eq!(rest.len(), 4, "{second:?}");
             assert_eq!(rest.iter().filter(|(_, to)| to.starts_with("socket:")).count(), 2, "{second:?}");
-            assert_eq!(rest[2], &(kept, "/dev/null".to_owned()));
+            assert_eq!(rest[3], &(kept, "/dev/null".to_owned()));
         }
         fs::write(&waiting.fifo, POLICY).unwrap();
         let said = waiting.srt.wait_with_output().unwrap();

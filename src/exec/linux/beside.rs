@@ -5,10 +5,11 @@
 //! which is about to sleep then. A start is over before the load is balanced.
 
 use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::unistd::Pid;
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 
 /// The processor that this process is on.
 pub fn here() -> Option<usize> {
@@ -54,11 +55,21 @@ impl Bell {
         self.0.write(1).map(drop)
     }
 
-    pub fn wait(&self) -> Result<(), Errno> {
+    /// Waits for a ring. `false`: who would ring has closed the other end of this socket.
+    pub fn wait(&self, ringer: BorrowedFd<'_>) -> Result<bool, Errno> {
         loop {
+            let mut either = [PollFd::new(self.0.as_fd(), PollFlags::POLLIN), PollFd::new(ringer, PollFlags::empty())];
+            match poll(&mut either, PollTimeout::NONE) {
+                Err(Errno::EINTR) => continue,
+                ready => ready?,
+            };
+            let rung = either[0].revents().is_some_and(|events| events.contains(PollFlags::POLLIN));
+            if !rung {
+                return Ok(false);
+            }
             match self.0.read() {
                 Err(Errno::EINTR) => (),
-                rung => return rung.map(drop),
+                rung => return rung.map(|_| true),
             }
         }
     }

@@ -14,7 +14,7 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::stat::{Mode, umask};
 use std::ffi::{CStr, CString};
-use std::os::fd::{OwnedFd, RawFd};
+use std::os::fd::{AsFd, OwnedFd, RawFd};
 
 /// Everything the inner half needs beside the mounts.
 #[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
@@ -81,7 +81,12 @@ pub fn start(command: &Command, control: &Control, first: &Control) -> ! {
 /// turn that says whether it listens, rings again once the tree is the root, and gives it the last turn once nothing else is
 /// reached from there. The filter is loaded while the tree is made.
 pub fn await_turns(first: &Control, bell: &Bell, control: &Control) -> ! {
-    let rung = || bell.wait().map_err(|errno| Failure::setup("wait for the tree", errno));
+    let rung = || match bell.wait(first.as_fd()) {
+        Ok(true) => Ok(()),
+        // Pid 1 has given up, and says why.
+        Ok(false) => kernel::exit(125),
+        Err(errno) => Err(Failure::setup("wait for the tree", errno)),
+    };
     let command = rung().ok().and_then(|()| first.take_over().ok().flatten()).unwrap_or_else(|| kernel::exit(125));
     let turn = || first.await_turn().unwrap_or_else(|| kernel::exit(125));
     let become_it = || {
@@ -172,7 +177,11 @@ fn filter_calls(
 ) -> Result<(), Failure> {
     let step = |act: &'static str| move |errno| Failure::setup(act, errno);
     let listener = if command.has(&Defence::SystemCalls) { load(command, filter, listens)? } else { Err(None) };
-    first.hand_listener(listener).map_err(step("hand over what listens to the filter"))
+    match first.hand_listener(listener) {
+        // It has given up, and says why.
+        Err(Errno::EPIPE | Errno::ECONNRESET) => kernel::exit(125),
+        handed => handed.map_err(step("hand over what listens to the filter")),
+    }
 }
 
 /// What stands in the finished tree.
@@ -193,7 +202,6 @@ fn confine(command: &Command) -> Result<(), Failure> {
     kernel::default_action(Signal::SIGPIPE).map_err(step("reset signals"))?;
     sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None).map_err(step("reset signals"))?;
     if let Some(ruleset) = ruleset {
-        use std::os::fd::AsFd;
         kernel::landlock_restrict(ruleset.as_fd()).map_err(step("put Landlock in force"))?;
     }
     Ok(())
