@@ -16,7 +16,7 @@ pub(super) fn actions(document: &Document, range: Range, context: &CodeActionCon
     // A kind stands for those below it as well: `quickfix.x` is not what is offered here, but the root is.
     let only = context.only.as_deref();
     let wanted = only.is_none_or(|kinds| kinds.iter().any(|kind| matches!(kind.as_str(), "" | "quickfix")));
-    let Some(found) = document.current().filter(|_| wanted) else { return Vec::new() };
+    let Some(found) = document.shown().filter(|_| wanted) else { return Vec::new() };
     let lines = Lines::of(&found.text);
     let asked = lines.bytes(range);
     let sources = &found.checked.sources;

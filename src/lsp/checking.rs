@@ -133,10 +133,12 @@ impl Shared {
                 let was_wrong = now.said.as_ref().is_some_and(|(_, said)| said.iter().any(is_error));
                 if now.current().is_none() && (was_wrong || any_error(&found.checked.diagnostics)) {
                     publish(now, diagnostics, output);
+                    now.early = Some(Arc::new(found));
                 }
             }
             Depth::Whole => {
                 publish(now, diagnostics, output);
+                now.early = None;
                 let before = now.found.take();
                 let is_new = |name: &&String| before.as_ref().is_none_or(|found| !found.read.contains(*name));
                 let newly: BTreeSet<String> = found.read.iter().filter(is_new).cloned().collect();

@@ -21,6 +21,8 @@ pub(super) struct Document {
     pub text: Arc<str>,
     /// What was last found, of this text or of an older one.
     pub found: Option<Arc<Found>>,
+    /// What was found of syntax and names alone, and said before the whole was looked at.
+    pub early: Option<Arc<Found>>,
     /// What was last said, and of which version.
     pub said: Option<(i32, Vec<Diagnostic>)>,
 }
@@ -28,7 +30,7 @@ pub(super) struct Document {
 impl Document {
     pub fn new(uri: Uri, version: i32, text: &str) -> Self {
         let name = path_of(uri.as_str());
-        Self { uri, name, version, text: text.into(), found: None, said: None }
+        Self { uri, name, version, text: text.into(), found: None, early: None, said: None }
     }
 
     /// Makes the changes, each on what the one before left.
@@ -49,6 +51,11 @@ impl Document {
     /// What was found, where it was found of this very text.
     pub fn current(&self) -> Option<&Found> {
         self.found.as_deref().filter(|found| found.text == self.text)
+    }
+
+    /// What the editor shows of this very text.
+    pub fn shown(&self) -> Option<&Found> {
+        self.current().or_else(|| self.early.as_deref().filter(|found| found.text == self.text))
     }
 }
 
