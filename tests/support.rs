@@ -8,11 +8,11 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 
 /// The ordinary user that tests become, where they may.
@@ -224,6 +224,26 @@ pub fn server() -> u16 {
         }
     });
     port
+}
+
+/// A process of the host's that ends with its test.
+pub struct Background(pub Child);
+
+impl Background {
+    /// Starts it, and waits for the first line that it prints.
+    pub fn that_says(command: &mut Command) -> (Background, String) {
+        let mut process = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        (Background(process), line.trim().to_owned())
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 /// Runs a command to its end.

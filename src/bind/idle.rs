@@ -16,8 +16,8 @@ use crate::vocabulary::{Effect, Verb};
 /// room that comes later, and so by its name.
 const LATER: &str = "later-from-outside";
 
-/// Takes these rules out of a policy for Linux whose variables are settled, and gives them back as they are. What is permitted of what is there or may be made
-/// stays what it was, as does every finding that is an error.
+/// Takes these rules out of a policy for Linux whose variables are settled, and gives them back as they are. What is permitted
+/// of what is there or may be made stays what it was, as does every finding that is an error.
 pub(super) fn leave_out(policy: &mut Policy, places: &Places, links: &mut Links<'_>) -> Vec<Rule> {
     // The run's own `$TMP` is one of these.
     let mut granted = vec![AbsPath::root().join("tmp"), AbsPath::root().join("dev").join("shm")];

@@ -1,11 +1,13 @@
 //! Exit codes, signals, descriptors, privileges, and what is left after the end.
 
 use crate::sandbox::{Run, for_each_user};
+use crate::support::{Scene, output};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
 use std::os::fd::AsRawFd;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 #[test]
@@ -14,6 +16,39 @@ fn the_commands_own_status_is_returned() {
     assert_eq!(Run::shell("exit 42").status(), 42);
     assert_eq!(Run::shell("kill -TERM $$").status(), 143);
     assert_eq!(Run::shell("kill -KILL $$").status(), 137);
+}
+
+/// To begin beside each other the processes of a start move to other processors, and are free again afterwards.
+#[test]
+fn the_command_may_run_wherever_its_caller_may() {
+    let allowed = "grep Cpus_allowed: /proc/self/status";
+    let scene = Scene::new().policy("allow read $WORKSPACE");
+    let run = |processors: Option<&str>, inside: bool| {
+        let command = if inside { scene.sandboxed(["sh", "-c", allowed]) } else { Command::new("sh") };
+        let mut outer = Command::new(processors.map_or_else(|| command.get_program(), |_| OsStr::new("taskset")));
+        if let Some(processors) = processors {
+            outer.args(["-c", processors]).arg(command.get_program());
+        }
+        outer.args(command.get_args());
+        if !inside {
+            outer.args(["-c", allowed]);
+        }
+        outer.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        output(outer.current_dir(scene.workspace())).ok().to_owned()
+    };
+    // Where they begin is the kernel's to say.
+    for processors in [None, None, None, None, None, None, Some("0")] {
+        assert_eq!(run(processors, true), run(processors, false), "{processors:?}");
+    }
+}
+
+/// What is handed to pid 1, and on to the command, may be more than fits in between.
+#[test]
+fn an_environment_may_be_large() {
+    let scene = (0..8).fold(Scene::new().policy("allow read $WORKSPACE"), |scene, number| {
+        scene.env(&format!("LARGE{number}"), &"x".repeat(100_000))
+    });
+    assert_eq!(scene.run("echo ${#LARGE0} ${#LARGE7}").ok(), "100000 100000");
 }
 
 #[test]

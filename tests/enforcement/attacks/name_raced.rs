@@ -28,8 +28,8 @@ def until(act):
             break
 ";
 
-/// The text of the path is memory that another process writes.
-const MEMORY: &str = r"
+/// Before an attack whose path is memory that another process writes.
+const FLIPPER: &str = r"
 shared = mmap.mmap(-1, 4096)
 place = ctypes.addressof(ctypes.c_char.from_buffer(shared))
 names = [b'harmle\0', b'denied\0']
@@ -40,6 +40,9 @@ if flipper == 0:
         ctypes.memmove(place, names[1], 7)
         ctypes.memmove(place, names[0], 7)
     os._exit(0)
+";
+
+const MEMORY: &str = r"
 def attempt():
     fd = libc.open(ctypes.c_void_p(place), os.O_CREAT | os.O_WRONLY, 0o600)
     if fd >= 0:
@@ -87,16 +90,6 @@ until(attempt)
 
 /// What is made under a name is renamed to the denied one by a path that changes.
 const RENAME: &str = r"
-shared = mmap.mmap(-1, 4096)
-place = ctypes.addressof(ctypes.c_char.from_buffer(shared))
-names = [b'harmle\0', b'denied\0']
-ctypes.memmove(place, names[0], 7)
-flipper = os.fork()
-if flipper == 0:
-    while time.time() < end + 1:
-        ctypes.memmove(place, names[1], 7)
-        ctypes.memmove(place, names[0], 7)
-    os._exit(0)
 def attempt():
     open('made', 'w').close()
     libc.rename(b'made', ctypes.c_void_p(place))
@@ -107,18 +100,19 @@ os.kill(flipper, 9)
 #[test]
 fn no_name_is_won_by_a_race() {
     for_each_user(|user, scratch| {
-        for (name, script) in [
-            ("memory", MEMORY),
-            ("link", LINK),
-            ("directory", DIRECTORY),
-            ("descriptor", DESCRIPTOR),
-            ("rename", RENAME),
+        for (name, begin, script) in [
+            ("memory", FLIPPER, MEMORY),
+            ("link", "", LINK),
+            ("directory", "", DIRECTORY),
+            ("descriptor", "", DESCRIPTOR),
+            ("rename", FLIPPER, RENAME),
         ] {
             let place = scratch.join(name);
             let attempt = |missing: Option<Defence>| {
                 crate::sandbox::make_directory(&place, user);
                 let rules = "allow write $WORKSPACE\ndeny write [$WORKSPACE/denied, $WORKSPACE/d/denied]";
-                let run = Run::policy(rules, &place, "").with_python(&format!("{BEGIN}{script}")).as_user_of(user);
+                let run =
+                    Run::policy(rules, &place, "").with_python(&format!("{BEGIN}{begin}{script}")).as_user_of(user);
                 assert!(run.plan.syscalls.performed);
                 let said = missing.into_iter().fold(run, Run::without).succeeds();
                 let made = ["denied", "d/denied"].iter().any(|denied| place.join(denied).symlink_metadata().is_ok());

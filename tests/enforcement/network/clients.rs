@@ -1,10 +1,9 @@
 //! Real clients, told of the proxy and not: an allowed name, a denied one, an allowed address, others, and a wrong port.
 
 use super::world::{BARE, Client, elsewhere, expected, matrix, try_native, try_with};
-use crate::support::{Scene, server};
-use std::io::{BufRead, BufReader};
+use crate::support::{Background, Scene, server};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
 const URLLIB: &str =
     "import sys, urllib.request as r; print(r.urlopen(sys.argv[1], timeout=10).read().decode(), end='')";
@@ -197,19 +196,6 @@ fn java_reaches_what_is_allowed_told_of_the_proxy_or_not() {
     }
 }
 
-/// Serves the folder over TLS, as `a.test`, until it is dropped.
-struct Secure {
-    process: Child,
-    port: u16,
-}
-
-impl Drop for Secure {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
 const SERVER: &str = "
 import http.server, ssl, sys
 class Handler(http.server.SimpleHTTPRequestHandler):
@@ -222,7 +208,8 @@ print(server.server_address[1], flush=True)
 server.serve_forever()
 ";
 
-fn secure(folder: &Path) -> Secure {
+/// Serves the folder over TLS, as `a.test`, at a port.
+fn secure(folder: &Path) -> (Background, u16) {
     let sh = |script: &str| {
         let done = Command::new("sh").args(["-ec", script]).current_dir(folder).output().unwrap();
         assert!(done.status.success(), "{script}: {done:?}");
@@ -233,22 +220,15 @@ fn secure(folder: &Path) -> Secure {
     );
     sh("printf hello > index.html; git init -q repo; cd repo; echo text > file; git add file; \
         git -c user.name=x -c user.email=x@a.test commit -qm first; git update-server-info");
-    let mut process = Command::new("/usr/bin/python3")
-        .args(["-c", SERVER])
-        .current_dir(folder)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    Secure { process, port: line.trim().parse().unwrap() }
+    let mut command = Command::new("/usr/bin/python3");
+    let (server, line) = Background::that_says(command.args(["-c", SERVER]).current_dir(folder));
+    (server, line.parse().unwrap())
 }
 
 #[test]
 fn tls_reaches_the_name_that_was_allowed_and_no_other_by_its_connection() {
     let folder = tempfile::tempdir().unwrap();
-    let server = secure(folder.path());
-    let port = server.port;
+    let (_server, port) = secure(folder.path());
     let certificate = std::fs::read_to_string(folder.path().join("cert.pem")).unwrap();
     let make = || {
         let rules = format!(

@@ -2,10 +2,9 @@
 
 use super::world::{BARE, Client, elsewhere, expected, matrix, run};
 use crate::programs::{find, others_may_enter};
-use crate::support::{Scene, User, am_root, skip, users};
-use std::io::{BufRead, BufReader};
+use crate::support::{Background, Scene, User, am_root, skip, users};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
 /// `hello` as npm, pip and cargo ask for it; links lead to the host that was asked.
 const REGISTRY: &str = r#"
@@ -74,21 +73,9 @@ const CARGO: Client = (
      && ls home/registry/cache/*/hello-1.0.0.crate >/dev/null && echo hello",
 );
 
-/// Ends with its test.
-struct Registry(Child, u16);
-
-impl Drop for Registry {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn registry() -> Registry {
-    let mut process = Command::new("/usr/bin/python3").args(["-c", REGISTRY]).stdout(Stdio::piped()).spawn().unwrap();
-    let mut line = String::new();
-    BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    Registry(process, line.trim().parse().unwrap())
+fn registry() -> (Background, u16) {
+    let (registry, line) = Background::that_says(Command::new("/usr/bin/python3").args(["-c", REGISTRY]));
+    (registry, line.parse().unwrap())
 }
 
 /// Everybody that may, told of the proxy and not.
@@ -96,8 +83,8 @@ fn check(client: Client, rules: &str, may: impl Fn(User) -> bool, files: &[(&str
     if !am_root() {
         return skip("names of a test's own", "only root can put a hosts file there");
     }
-    let registry = registry();
-    let (port, wrong) = (registry.1, elsewhere(registry.1));
+    let (_registry, port) = registry();
+    let wrong = elsewhere(port);
     let policy = format!("allow read, write $WORKSPACE\nallow connect [a.test:{port}, 127.0.0.1:{port}]\n{rules}");
     for user in users().into_iter().filter(|user| may(*user)) {
         for bare in ["", BARE] {

@@ -2,26 +2,19 @@
 //! address, others, and a wrong port, by the client that people use.
 
 use super::world::{BARE, Client, elsewhere, expected, matrix, try_native};
-use crate::support::{Scene, am_root, skip};
+use crate::support::{Background, Scene, am_root, skip};
 use std::fs;
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Ends with its test.
+/// A server at a port, and what it keeps.
 struct Service {
-    process: Child,
+    process: Background,
     port: u16,
     folder: tempfile::TempDir,
-}
-
-impl Drop for Service {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
 }
 
 /// A port that was free a moment ago.
@@ -40,10 +33,10 @@ fn folder() -> tempfile::TempDir {
 fn serve(mut command: Command, port: u16, folder: tempfile::TempDir) -> Service {
     let log = fs::File::create(folder.path().join("log")).unwrap();
     command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log).current_dir(folder.path());
-    let mut service = Service { process: command.spawn().unwrap(), port, folder };
+    let mut service = Service { process: Background(command.spawn().unwrap()), port, folder };
     let since = Instant::now();
     while TcpStream::connect(("127.0.0.1", port)).is_err() {
-        let ended = service.process.try_wait().unwrap();
+        let ended = service.process.0.try_wait().unwrap();
         let said = || fs::read_to_string(service.folder.path().join("log")).unwrap();
         assert!(ended.is_none() && since.elapsed() < Duration::from_secs(60), "{command:?}: {ended:?} {}", said());
         std::thread::sleep(Duration::from_millis(20));

@@ -1,31 +1,18 @@
 //! Services of the host.
 
 use super::{each, python, scene};
-use crate::support::{Scene, User, skip};
+use crate::support::{Background, Scene, User, skip};
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-
-/// A service of the host, ended with the test.
-struct Service(Child);
-
-impl Drop for Service {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
+use std::process::{Command, Stdio};
 
 /// A Python program that says `ready` once it serves `path`, to everybody.
-fn service(path: &Path, script: &str) -> Service {
-    let mut child = Command::new("python3").args(["-c", script]).arg(path).stdout(Stdio::piped()).spawn().unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    assert_eq!(line, "ready\n");
+fn service(path: &Path, script: &str) -> Background {
+    let (service, line) = Background::that_says(Command::new("python3").args(["-c", script]).arg(path));
+    assert_eq!(line, "ready");
     fs::set_permissions(path, fs::Permissions::from_mode(0o777)).unwrap();
-    Service(child)
+    service
 }
 
 const BEGIN: &str = "
@@ -377,7 +364,7 @@ fn the_callers_agent_signs_and_keeps_its_keys() {
         };
         let mut agent = Command::new(program);
         agent.args(&arguments).args(["-D", "-a"]).arg(&socket).stdout(Stdio::null());
-        let _agent = Service(agent.spawn().unwrap());
+        let _agent = Background(agent.spawn().unwrap());
         while !socket.exists() {
             std::thread::sleep(std::time::Duration::from_millis(10));
         }

@@ -11,7 +11,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 
 /// As the kernel has it (MAXSYMLINKS, linux/namei.h).
-const MOST_LINKS: usize = 40;
+pub const MOST_LINKS: usize = 40;
 
 /// How often a look-up is begun again.
 const MOST_TRIES: usize = 64;

@@ -2,7 +2,7 @@
 //! the last part of the path in it; or a node that a descriptor of the command's is.
 
 use super::node;
-use crate::exec::linux::broker::place::{self, Way, split};
+use crate::exec::linux::broker::place::{self, MOST_LINKS, Way, split};
 use crate::exec::linux::broker::task::Task;
 use crate::sets::path::{AbsPath, FileName};
 use nix::errno::Errno;
@@ -11,9 +11,6 @@ use nix::sys::stat::{FileStat, Mode, fstat};
 use std::ffi::CString;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
-
-/// As the kernel has it (MAXSYMLINKS, linux/namei.h).
-const MOST_LINKS: usize = 40;
 
 pub enum Target {
     Named(Named),
