@@ -14,9 +14,11 @@ use crate::compile::{compile, elsewhere, placements};
 use crate::diagnostic::{Diagnostic, any_error};
 use crate::host::Host;
 use crate::ir::{BoundPolicy, Policy};
-use crate::resolve::{Files, Options, resolve};
+use crate::resolve::{Files, Options, resolve_each};
 use crate::source::{Sources, Span};
 use crate::vocabulary::System;
+use std::panic::resume_unwind;
+use std::thread;
 
 /// A text that is looked at, and the name it is shown under.
 #[derive(Debug, Clone)]
@@ -39,20 +41,41 @@ pub struct Checked {
 /// Looks at the union of some texts: for `options.system` all the way, for the others at names and at what they alone refuse.
 /// Without a machine it is an assumed one, and what depends on which files there are is not said.
 pub fn check(given: &[Given], files: &dyn Files, options: &Options, machine: Option<&dyn Host>) -> Checked {
-    let mut others = Vec::new();
-    for system in System::ALL.iter().filter(|system| **system != options.system) {
-        let (policy, diagnostics, sources) = resolved(given, files, &Options { system: *system, ..options.clone() });
-        // Said once: what is wrong everywhere comes with the same words for each system.
-        if any_error(&diagnostics) {
-            return Checked { diagnostics, sources, policy: None };
-        }
-        // Its lists are the same for each system, and are read once as long as one is there.
-        others.extend(policy.map(|policy| (*system, elsewhere(&policy), sources, policy)));
+    let mut sources = Sources::default();
+    let given: Vec<_> = given.iter().map(|given| sources.add(given.name.clone(), given.text.clone())).collect();
+    let mut others = System::ALL.to_vec();
+    others.retain(|system| *system != options.system);
+    let systems = others.iter().chain([&options.system]);
+    let each: Vec<_> = systems.map(|system| Options { system: *system, ..options.clone() }).collect();
+    let mut resolved = resolve_each(&given, &mut sources, files, &each);
+    // Said once: what is wrong everywhere comes with the same words for each system.
+    if let Some(wrong) = resolved.iter().position(|(_, said)| any_error(said)) {
+        return Checked { diagnostics: resolved.swap_remove(wrong).1, sources, policy: None };
     }
-    let (policy, mut said, mut sources) = resolved(given, files, options);
-    let Some(policy) = policy.filter(|_| !any_error(&said)) else {
-        return Checked { diagnostics: said, sources, policy: None };
-    };
+    let (policy, said) = resolved.pop().unwrap_or_default();
+    let Some(policy) = policy else { return Checked { diagnostics: said, sources, policy: None } };
+    // Beside each other: an editor waits for the last of them.
+    let (diagnostics, policy) = thread::scope(|scope| {
+        let others = resolved.iter().filter_map(|(policy, _)| policy.as_ref());
+        let others: Vec<_> = others.map(|policy| (policy.system, scope.spawn(|| elsewhere(policy)))).collect();
+        let others = others.into_iter().map(|(system, found)| (system, joined(found)));
+        here(policy, said, machine, others)
+    });
+    Checked { diagnostics, sources, policy }
+}
+
+/// What a thread found; its panic is the caller's.
+fn joined<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| resume_unwind(panic))
+}
+
+/// What is said on this system, and what only `others` say.
+fn here(
+    policy: Policy,
+    mut said: Vec<Diagnostic>,
+    machine: Option<&dyn Host>,
+    others: impl Iterator<Item = (System, (Vec<Diagnostic>, Vec<Span>))>,
+) -> (Vec<Diagnostic>, Option<BoundPolicy>) {
     let mut accepted = Vec::new();
     let mut placed = Vec::new();
     let (bound, more) = if let Some(machine) = machine {
@@ -67,45 +90,25 @@ pub fn check(given: &[Given], files: &dyn Files, options: &Options, machine: Opt
         bind(policy, &machine)
     };
     said.extend(more);
-    let bound = bound.filter(|_| !any_error(&said));
-    if let Some(policy) = &bound {
-        let compiled = compile(policy, &Needs { performs: true, ..Needs::default() });
-        said.extend(compiled.diagnostics);
-        said.extend(placed);
-        for (system, (more, used), from, _) in others {
-            accepted.extend(used.into_iter().map(|span| moved(span, &from, &mut sources)));
-            for mut one in more {
-                for label in &mut one.labels {
-                    label.span = moved(label.span, &from, &mut sources);
-                }
-                // What is so everywhere has been said.
-                if !said.iter().any(|known| known.code == one.code && known.span() == one.span()) {
-                    one.message = format!("on {system}: {}", one.message);
-                    said.push(one);
-                }
+    let Some(bound) = bound.filter(|_| !any_error(&said)) else { return (said, None) };
+    let compiled = compile(&bound, &Needs { performs: true, ..Needs::default() });
+    said.extend(compiled.diagnostics);
+    said.extend(placed);
+    for (system, (more, used)) in others {
+        accepted.extend(used);
+        for mut one in more {
+            // What is so everywhere has been said.
+            if !said.iter().any(|known| known.code == one.code && known.span() == one.span()) {
+                one.message = format!("on {system}: {}", one.message);
+                said.push(one);
             }
         }
-        if machine.is_none() {
-            said.extend(
-                compiled.unused.into_iter().filter(|unused| unused.span().is_none_or(|at| !accepted.contains(&at))),
-            );
-            // What is there and what is not is known on a machine alone.
-            said.retain(|said| said.code != &NOT_GRANTED);
-        }
     }
-    Checked { diagnostics: said, sources, policy: bound }
-}
-
-/// The same place among other texts.
-fn moved(span: Span, from: &Sources, to: &mut Sources) -> Span {
-    let source = from.get(span.source);
-    let known = to.named(source.name());
-    Span { source: known.unwrap_or_else(|| to.adopt(source)), ..span }
-}
-
-fn resolved(given: &[Given], files: &dyn Files, options: &Options) -> (Option<Policy>, Vec<Diagnostic>, Sources) {
-    let mut sources = Sources::default();
-    let given: Vec<_> = given.iter().map(|given| sources.add(given.name.clone(), given.text.clone())).collect();
-    let (policy, diagnostics) = resolve(&given, &mut sources, files, options);
-    (policy, diagnostics, sources)
+    if machine.is_none() {
+        let unused = compiled.unused.into_iter();
+        said.extend(unused.filter(|unused| unused.span().is_none_or(|at| !accepted.contains(&at))));
+        // What is there and what is not is known on a machine alone.
+        said.retain(|said| said.code != &NOT_GRANTED);
+    }
+    (said, Some(bound))
 }

@@ -4,9 +4,10 @@
 //! the text leaves any doubt there is no remedy: people read the help. Writes nothing.
 
 use crate::diagnostic::{Diagnostic, Fix};
-use crate::source::{Sources, Span};
+use crate::source::{SourceId, Sources, Span};
 use crate::syntax;
-use crate::syntax::ast::{Statement, StatementKind, Target};
+use crate::syntax::ast::{File, Statement, StatementKind, Target};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// What to do, in the imperative, and the edits that do it: all of them or none. They do not overlap.
@@ -23,28 +24,41 @@ pub struct Edit {
     pub text: String,
 }
 
-/// The remedy of a finding; `None` where it has none, and where its text is not in a file.
-pub fn remedy(said: &Diagnostic, sources: &Sources) -> Option<Remedy> {
-    let fix = said.fix.as_ref()?;
-    let (Fix::Replace { span, .. } | Fix::Remove(span)) = fix;
-    let source = sources.get(span.source);
-    // A module is a part of this program, and a flag or a key of settings has lines of its own.
-    if source.is_embedded() || source.name().starts_with("--") || source.name().contains('#') {
-        return None;
+/// The remedies of many findings about the same texts, each of which is parsed once.
+pub struct Remedies<'a> {
+    sources: &'a Sources,
+    trees: BTreeMap<SourceId, File>,
+}
+
+impl<'a> Remedies<'a> {
+    /// Of findings about these texts.
+    pub fn new(sources: &'a Sources) -> Self {
+        Self { sources, trees: BTreeMap::new() }
     }
-    let text = source.text();
-    let (title, range, by) = match fix {
-        Fix::Replace { span, was, by } => {
-            let start = span.range().start + once(&text[span.range()], was)?;
-            (format!("write `{by}` instead of `{was}`"), start..start + was.len(), by.clone())
+
+    /// The remedy of a finding; `None` where it has none, and where its text is not in a file.
+    pub fn of(&mut self, said: &Diagnostic) -> Option<Remedy> {
+        let fix = said.fix.as_ref()?;
+        let (Fix::Replace { span, .. } | Fix::Remove(span)) = fix;
+        let source = self.sources.get(span.source);
+        // A module is a part of this program, and a flag or a key of settings has lines of its own.
+        if source.is_embedded() || source.name().starts_with("--") || source.name().contains('#') {
+            return None;
         }
-        Fix::Remove(span) => {
-            let (file, _) = syntax::parse(sources, span.source);
-            let removed = removed(&file.statements, text, *span)?;
-            (removed.title.to_owned(), removed.range, String::new())
-        }
-    };
-    Some(Remedy { title, edits: vec![Edit { span: Span::new(span.source, range), text: by }] })
+        let text = source.text();
+        let (title, range, by) = match fix {
+            Fix::Replace { span, was, by } => {
+                let start = span.range().start + once(&text[span.range()], was)?;
+                (format!("write `{by}` instead of `{was}`"), start..start + was.len(), by.clone())
+            }
+            Fix::Remove(span) => {
+                let tree = self.trees.entry(span.source).or_insert_with(|| syntax::parse(self.sources, span.source).0);
+                let removed = removed(&tree.statements, text, *span)?;
+                (removed.title.to_owned(), removed.range, String::new())
+            }
+        };
+        Some(Remedy { title, edits: vec![Edit { span: Span::new(span.source, range), text: by }] })
+    }
 }
 
 /// Where a word stands in a text that holds it once.
@@ -132,7 +146,7 @@ mod tests {
         let at = text.find(what).unwrap();
         let span = Span::new(source, at..at + what.len());
         let said = Diagnostic::new(CODES[0], "it is wrong").label(span, "").fix(fix(span));
-        let remedy = remedy(&said, &sources)?;
+        let remedy = Remedies::new(&sources).of(&said)?;
         let [edit] = &remedy.edits[..] else { panic!("{remedy:?}") };
         let mut text = text.to_owned();
         text.replace_range(edit.span.range(), &edit.text);

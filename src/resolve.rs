@@ -31,7 +31,7 @@ use crate::syntax::ast;
 use crate::vocabulary::{BUILT_IN, Effect, System};
 use ::std::collections::{BTreeMap, BTreeSet};
 use ::std::{io, mem};
-use load::{Content, Modules};
+use load::{Content, Modules, Trees};
 
 /// Where used files come from.
 pub trait Files {
@@ -80,7 +80,19 @@ pub fn resolve(
     files: &dyn Files,
     options: &Options,
 ) -> (Option<Policy>, Vec<Diagnostic>) {
-    resolve_with(given, sources, files, options, Modules::Ready)
+    resolve_with(given, sources, files, options, Modules::Ready, &Trees::default())
+}
+
+/// The same for each of several systems, in the order in which they are named. A text is parsed once for all of them.
+pub fn resolve_each(
+    given: &[SourceId],
+    sources: &mut Sources,
+    files: &dyn Files,
+    options: &[Options],
+) -> Vec<(Option<Policy>, Vec<Diagnostic>)> {
+    let trees = Trees::default();
+    let each = options.iter();
+    each.map(|options| resolve_with(given, sources, files, options, Modules::Ready, &trees)).collect()
 }
 
 fn resolve_with(
@@ -89,10 +101,11 @@ fn resolve_with(
     files: &dyn Files,
     options: &Options,
     modules: Modules,
+    trees: &Trees,
 ) -> (Option<Policy>, Vec<Diagnostic>) {
-    let (mut policy, ceilings, mut diagnostics) = resolve_one(given, sources, files, options, modules, true);
+    let (mut policy, ceilings, mut diagnostics) = resolve_one(given, sources, files, options, modules, trees, true);
     if let Some(policy) = &mut policy {
-        diagnostics.extend(ceiling::resolve(policy, ceilings, sources, files, options, modules));
+        diagnostics.extend(ceiling::resolve(policy, ceilings, sources, files, options, modules, trees));
     }
     (policy, diagnostics)
 }
@@ -104,6 +117,7 @@ fn resolve_one(
     files: &dyn Files,
     options: &Options,
     modules: Modules,
+    trees: &Trees,
     ceilings: bool,
 ) -> (Option<Policy>, Vec<ceiling::Ceiling>, Vec<Diagnostic>) {
     let mut diagnostics = Vec::new();
@@ -114,7 +128,7 @@ fn resolve_one(
             diagnostics.push(diagnostic.help("choose another name; the workspace is given by `--workspace`"));
         }
     }
-    let mut loader = load::Loader::new(sources, files, options, modules);
+    let mut loader = load::Loader::new(sources, files, options, modules, trees);
     loader.load(given);
     diagnostics.append(&mut loader.diagnostics);
     let mut loaded = mem::take(&mut loader.loaded);
@@ -126,7 +140,7 @@ fn resolve_one(
     let mut reads = Vec::new();
     for file in &mut loaded {
         let tree = match &mut file.content {
-            Content::Tree(tree) => &*tree,
+            Content::Tree(parsed) => &parsed.0,
             Content::Ready(ready) => {
                 mem::take(&mut **ready).add(file.source, &mut policy, &mut diagnostics);
                 continue;

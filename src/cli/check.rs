@@ -4,7 +4,7 @@ use super::arguments::{Check, CheckFormat};
 use super::{files, flags, load, output, status};
 use sandbox_runtime::check::Given;
 use sandbox_runtime::diagnostic::{Diagnostic, Level, to_json};
-use sandbox_runtime::fix::{Edit, Remedy, remedy};
+use sandbox_runtime::fix::{Edit, Remedies, Remedy};
 use sandbox_runtime::host::Host;
 use sandbox_runtime::lint::UNDECIDED;
 use sandbox_runtime::report::{Checked, github, junit, sarif};
@@ -77,13 +77,14 @@ pub fn check(check: &Check) -> u8 {
 
 fn json(all: &[Checked]) -> Value {
     let read = all.iter().filter_map(|file| Some((&file.file, file.said.as_ref().ok()?)));
-    let finding = |said: &Diagnostic, sources: &Sources| {
+    let finding = |said: &Diagnostic, sources: &Sources, remedies: &mut Remedies<'_>| {
         let mut finding = to_json(said, sources);
-        finding["fix"] = remedy(said, sources).map_or(Value::Null, |remedy| fix(&remedy, sources));
+        finding["fix"] = remedies.of(said).map_or(Value::Null, |remedy| fix(&remedy, sources));
         finding
     };
     read.map(|(file, (said, sources))| {
-        let said: Vec<_> = said.iter().map(|said| finding(said, sources)).collect();
+        let mut remedies = Remedies::new(sources);
+        let said: Vec<_> = said.iter().map(|said| finding(said, sources, &mut remedies)).collect();
         json!({ "file": file, "diagnostics": said })
     })
     .collect()

@@ -5,7 +5,7 @@
 use super::diagnostics;
 use super::document::Document;
 use super::position::Lines;
-use crate::fix::remedy;
+use crate::fix::Remedies;
 use lsp_types::{
     CodeAction, CodeActionContext, CodeActionKind, CodeActionOrCommand, DocumentChanges, OneOf,
     OptionalVersionedTextDocumentIdentifier, Range, TextDocumentEdit, TextEdit, WorkspaceEdit,
@@ -20,6 +20,7 @@ pub(super) fn actions(document: &Document, range: Range, context: &CodeActionCon
     let lines = Lines::of(&found.text);
     let asked = lines.bytes(range);
     let sources = &found.checked.sources;
+    let mut remedies = Remedies::new(sources);
     let mut actions = Vec::new();
     for said in &found.checked.diagnostics {
         let Some(span) = said.span().filter(|span| sources.get(span.source).name() == document.name) else { continue };
@@ -27,7 +28,7 @@ pub(super) fn actions(document: &Document, range: Range, context: &CodeActionCon
         if place.start > asked.end || asked.start > place.end {
             continue;
         }
-        let Some(remedy) = remedy(said, sources) else { continue };
+        let Some(remedy) = remedies.of(said) else { continue };
         let edits = remedy.edits.into_iter();
         let edits = edits.map(|edit| OneOf::Left(TextEdit::new(lines.range(edit.span.range()), edit.text)));
         let text_document =

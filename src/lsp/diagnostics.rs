@@ -24,8 +24,11 @@ const MISSING_DEFAULT: &str = "missing-default";
 pub(super) fn shown(found: &Found, document: &Document, used: bool) -> Vec<Diagnostic> {
     let lines = Lines::of(&found.text);
     let sources = &found.checked.sources;
-    let uses =
-        sources.named(&document.name).map(|own| uses(&syntax::parse(sources, own).0.statements)).unwrap_or_default();
+    let own = |span: Span| sources.get(span.source).name() == document.name;
+    // Parsed where something is in another file alone: it is on the way of every keystroke.
+    let foreign = found.checked.diagnostics.iter().any(|said| said.span().is_some_and(|span| !own(span)));
+    let parsed = sources.named(&document.name).filter(|_| foreign);
+    let uses = parsed.map(|own| uses(&syntax::parse(sources, own).0.statements)).unwrap_or_default();
     let wanted = found.checked.diagnostics.iter().filter(|said| !(used && said.code.name == MISSING_DEFAULT));
     wanted.map(|said| one(said, found, document, &lines, &uses)).collect()
 }

@@ -6,7 +6,7 @@
 
 use super::{Checked, file_of, relative};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::fix::{Edit, remedy};
+use crate::fix::{Edit, Remedies};
 use crate::source::{Sources, Span};
 use serde_json::{Value, json};
 
@@ -26,7 +26,8 @@ pub fn sarif(files: &[Checked], root: &str) -> Value {
     for file in files {
         match &file.said {
             Ok((said, sources)) => {
-                results.extend(said.iter().map(|one| result(one, sources, &file.file, &rules, root)));
+                let mut remedies = Remedies::new(sources);
+                results.extend(said.iter().map(|one| result(one, sources, &mut remedies, &file.file, &rules, root)));
             }
             Err(message) => unread.push(json!({
                 "level": "error",
@@ -72,7 +73,14 @@ fn rule(code: &Code) -> Value {
     })
 }
 
-fn result(said: &Diagnostic, sources: &Sources, file: &str, rules: &[&Code], root: &str) -> Value {
+fn result(
+    said: &Diagnostic,
+    sources: &Sources,
+    remedies: &mut Remedies<'_>,
+    file: &str,
+    rules: &[&Code],
+    root: &str,
+) -> Value {
     let found = match said.span() {
         Some(span) => place(sources, span, root),
         // About the file as a whole: code scanning wants a line all the same.
@@ -100,7 +108,7 @@ fn result(said: &Diagnostic, sources: &Sources, file: &str, rules: &[&Code], roo
     if !related.is_empty() {
         result["relatedLocations"] = json!(related);
     }
-    if let Some(remedy) = remedy(said, sources) {
+    if let Some(remedy) = remedies.of(said) {
         let changes = remedy.edits.iter().filter_map(|edit| change(edit, sources, root));
         result["fixes"] = json!([{
             "description": { "text": remedy.title },

@@ -3,7 +3,7 @@
 //! Of what is said about them only errors are passed on: their notes are for whoever checks them. Their own `within` and
 //! `expect` statements are not this policy's obligations.
 
-use super::load::{Loader, Modules};
+use super::load::{Loader, Modules, Trees};
 use super::{Files, Options, resolve_one};
 use crate::diagnostic::{Diagnostic, Level};
 use crate::ir::Policy;
@@ -32,12 +32,13 @@ pub(super) fn resolve(
     files: &dyn Files,
     options: &Options,
     modules: Modules,
+    trees: &Trees,
 ) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     for (within, Ceiling { path, text }) in policy.withins.iter_mut().zip(ceilings) {
         let Some(text) = text else { continue };
         let source = sources.add(path, text);
-        let (ceiling, _, said) = resolve_one(&[source], sources, files, options, modules, false);
+        let (ceiling, _, said) = resolve_one(&[source], sources, files, options, modules, trees, false);
         let errors: Vec<_> = said.into_iter().filter(|said| said.level == Level::Error).collect();
         within.ceiling = ceiling.filter(|_| errors.is_empty()).map(|mut ceiling| {
             ceiling.withins.clear();

@@ -10,8 +10,10 @@ use crate::ir::Origin;
 use crate::source::{SourceId, Sources, Span};
 use crate::syntax::{self, ast};
 use crate::vocabulary::System;
+use ::std::cell::RefCell;
 use ::std::collections::BTreeMap;
 use ::std::io;
+use ::std::rc::Rc;
 
 /// How deep files may use files.
 const DEPTH: usize = 16;
@@ -25,9 +27,22 @@ pub(super) struct Loaded {
 
 /// What is known of a file.
 pub(super) enum Content {
-    Tree(ast::File),
+    Tree(Rc<Parsed>),
     /// It is an embedded module, and was resolved ahead.
     Ready(Box<Ready>),
+}
+
+/// A text that was parsed: its tree, and what was said about it.
+pub(super) type Parsed = (ast::File, Vec<Diagnostic>);
+
+/// The texts that were parsed: what is resolved for several systems is read once.
+#[derive(Default)]
+pub(super) struct Trees(RefCell<BTreeMap<SourceId, Rc<Parsed>>>);
+
+impl Trees {
+    fn of(&self, sources: &Sources, source: SourceId) -> Rc<Parsed> {
+        self.0.borrow_mut().entry(source).or_insert_with(|| Rc::new(syntax::parse(sources, source))).clone()
+    }
 }
 
 /// Where embedded modules come from.
@@ -45,6 +60,7 @@ pub(super) struct Loader<'a> {
     files: &'a dyn Files,
     options: &'a Options,
     modules: Modules,
+    trees: &'a Trees,
     pub loaded: Vec<Loaded>,
     /// By folded path or `std/NAME`.
     seen: BTreeMap<String, usize>,
@@ -61,9 +77,15 @@ enum Used {
 }
 
 impl<'a> Loader<'a> {
-    pub fn new(sources: &'a mut Sources, files: &'a dyn Files, options: &'a Options, modules: Modules) -> Self {
+    pub fn new(
+        sources: &'a mut Sources,
+        files: &'a dyn Files,
+        options: &'a Options,
+        modules: Modules,
+        trees: &'a Trees,
+    ) -> Self {
         let (loaded, seen, chain, diagnostics) = (Vec::new(), BTreeMap::new(), Vec::new(), Vec::new());
-        Self { sources, files, options, modules, loaded, seen, chain, diagnostics, read: Vec::new() }
+        Self { sources, files, options, modules, trees, loaded, seen, chain, diagnostics, read: Vec::new() }
     }
 
     /// Reads what the given files use, and so on.
@@ -88,9 +110,9 @@ impl<'a> Loader<'a> {
     }
 
     fn add(&mut self, key: String, source: SourceId, origin: Origin) -> usize {
-        let (tree, diagnostics) = syntax::parse(self.sources, source);
-        self.diagnostics.extend(diagnostics);
-        self.push(key, source, origin, Content::Tree(tree))
+        let parsed = self.trees.of(self.sources, source);
+        self.diagnostics.extend(parsed.1.iter().cloned());
+        self.push(key, source, origin, Content::Tree(parsed))
     }
 
     fn push(&mut self, key: String, source: SourceId, origin: Origin, content: Content) -> usize {
@@ -103,7 +125,7 @@ impl<'a> Loader<'a> {
         self.chain.push(key);
         let mut uses = Vec::new();
         match &self.loaded[at].content {
-            Content::Tree(tree) => collect(&tree.statements, self.options, &mut uses),
+            Content::Tree(parsed) => collect(&parsed.0.statements, self.options, &mut uses),
             Content::Ready(ready) => {
                 // The table was made by following each of them: none leads astray, so the place does not matter.
                 let place = Span::new(self.loaded[at].source, 0..0);
@@ -140,7 +162,8 @@ impl<'a> Loader<'a> {
         let at = match used {
             Used::Std(name) => {
                 let Some(text) = std::text(&name) else { return self.unknown_module(&name, span) };
-                let source = self.sources.add_embedded(key.clone(), text);
+                let source = self.sources.named(&key).filter(|known| self.sources.get(*known).text() == text);
+                let source = source.unwrap_or_else(|| self.sources.add_embedded(key.clone(), text));
                 let wanted = self.modules == Modules::Ready && self.options.system == System::Linux;
                 match wanted.then(|| ready::of(&name)).flatten() {
                     Some(ready) => self.push(key.clone(), source, Origin::Std, Content::Ready(Box::new(ready))),
@@ -149,7 +172,8 @@ impl<'a> Loader<'a> {
             }
             Used::Path(_) => {
                 let Some(text) = self.read(&key, span) else { return };
-                let source = self.sources.add(key.clone(), text);
+                let known = self.sources.named(&key).filter(|known| self.sources.get(*known).text() == text);
+                let source = known.unwrap_or_else(|| self.sources.add(key.clone(), text));
                 self.add(key.clone(), source, Origin::Used)
             }
         };

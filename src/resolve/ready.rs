@@ -128,7 +128,7 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::disallowed_methods, clippy::disallowed_types)]
 
     use super::*;
-    use crate::resolve::load::{Loader, Modules, modules};
+    use crate::resolve::load::{Loader, Modules, Trees, modules};
     use crate::resolve::scope::Scope;
     use crate::resolve::statement::Adder;
     use crate::resolve::table::Tables;
@@ -149,7 +149,8 @@ mod tests {
         let (tree, faults) = syntax::parse(&sources, source);
         assert!(faults.is_empty(), "{faults:?}");
         let mut policy = empty(System::Linux, source);
-        let mut loader = Loader::new(&mut sources, &Texts(&[]), &options, Modules::Texts);
+        let trees = Trees::default();
+        let mut loader = Loader::new(&mut sources, &Texts(&[]), &options, Modules::Texts, &trees);
         let mut adder = Adder {
             policy: &mut policy,
             options: &options,
@@ -229,7 +230,8 @@ mod tests {
                 let mut sources = Sources::default();
                 let text = format!("srt 1\nuse std/{name}\ndefault read deny\nlimit time 1m\nset GIT_TEMPLATE_DIR=x\n");
                 let given = sources.add("test.policy", text);
-                let (policy, said) = resolve_with(&[given], &mut sources, &Texts(&[]), &linux(), modules);
+                let (policy, said) =
+                    resolve_with(&[given], &mut sources, &Texts(&[]), &linux(), modules, &Trees::default());
                 format!("{policy:?} {said:?} {sources:?}")
             });
             assert!(table == texts, "std/{name}");
