@@ -31,16 +31,22 @@ pub enum Event {
     },
 }
 
-/// A connection that was allowed: told once it has ended, and a request that was passed on, when it was.
+/// A connection that was allowed: told once it has ended; a request that was passed on, and a connection to a unix socket, when
+/// it was.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Connection {
     /// RFC 3339, UTC; see [`timestamp`].
     pub timestamp: String,
-    /// `connect`, or `listen` for one from outside to a server of the command's.
+    /// `connect`; `listen` for one from outside to a server of the command's; `socket`.
     pub operation: String,
+    /// The unix socket.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
     /// The name or address that was asked for; of a `listen`, where it came in.
-    pub host: String,
-    pub port: u16,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub port: Option<u16>,
     /// The address that was dialled; of a `listen`, where it came from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
@@ -97,6 +103,26 @@ pub struct Violation {
     /// What was wrong with it, where that is no rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
+}
+
+impl Connection {
+    /// Something that is allowed now, of which nothing more is known.
+    pub fn allowed(operation: &str) -> Self {
+        Self {
+            timestamp: timestamp(SystemTime::now()),
+            operation: operation.to_owned(),
+            path: None,
+            host: None,
+            port: None,
+            address: None,
+            through: None,
+            outcome: Outcome::Allowed,
+            rule: None,
+            sent: None,
+            received: None,
+            milliseconds: None,
+        }
+    }
 }
 
 impl Violation {

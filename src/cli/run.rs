@@ -196,6 +196,11 @@ fn end(run: &Run, outcome: Outcome, events: &Events) -> Result<u8, Refused> {
             output::complain(format_args!("{error}{hint}"));
             return Ok(error.status());
         }
+        Err(error @ Error::Killed) => {
+            output::complain(&error);
+            events.end(run.quiet);
+            return Ok(error.status());
+        }
         Err(error @ Error::Changed { .. }) => return Err(Refused::Because(error.to_string())),
         // The policy's doing, not the machine's.
         Err(error @ Error::Setup { .. }) if error.to_string().starts_with("cannot start in `") => {

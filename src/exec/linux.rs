@@ -159,13 +159,16 @@ pub enum Error {
     /// The command could not be started (126 or 127).
     #[error("cannot run `{command}`: {source}")]
     Start { command: String, source: io::Error },
+    /// While the command ran (exit 125).
+    #[error("the sandbox's first process was killed from outside, and everything in the sandbox with it")]
+    Killed,
 }
 
 impl Error {
     /// The status to end with.
     pub fn status(&self) -> u8 {
         match self {
-            Error::Setup { .. } | Error::Changed { .. } => 125,
+            Error::Setup { .. } | Error::Changed { .. } | Error::Killed => 125,
             Error::Start { source, .. } if source.kind() == io::ErrorKind::NotFound => 127,
             Error::Start { .. } => 126,
         }
@@ -187,7 +190,7 @@ pub fn prepare(keep: &[i32]) -> Prepared {
 /// Sets the sandbox up, runs the command in it, and waits for its end. Call it before any thread exists.
 ///
 /// # Errors
-/// Nothing of the command has run then, [`Error::Setup`] for a run that was given up aside.
+/// Nothing of the command has run then, [`Error::Setup`] for a run that was given up and [`Error::Killed`] aside.
 pub fn run(plan: &Plan, launch: Launch) -> Result<Exit, Error> {
     // user_namespaces(7): who maps the root of the outer namespace needs CAP_SETFCAP there, and nothing inside has it.
     if plan.syscalls.nest && nix::unistd::getuid().is_root() {

@@ -8,14 +8,14 @@ use super::limits::Limits;
 use super::report::milliseconds;
 use super::side::Side;
 use super::tunnel::{self, Passed};
-use crate::event::{Connection, Event, Outcome, RuleText, Sink, timestamp};
+use crate::event::{Connection, Event, RuleText, Sink};
 use std::future::{Future, pending};
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -81,18 +81,15 @@ async fn join(client: TcpStream, peer: SocketAddr, dial: &Dial, events: &dyn Sin
     tunnel::relay(Side::new(server), Side::new(client), limits, &passed, pending::<()>()).await;
     if events.wants_connections() {
         events.report(Event::Connection(Connection {
-            timestamp: timestamp(SystemTime::now()),
-            operation: "listen".into(),
-            host: at.ip().to_canonical().to_string(),
-            port: at.port(),
+            host: Some(at.ip().to_canonical().to_string()),
+            port: Some(at.port()),
             address: Some(peer.ip().to_canonical().to_string()),
-            through: None,
-            outcome: Outcome::Allowed,
             rule: Some(rule.clone()),
             // The server is the command.
             sent: Some(passed.sent.load(Ordering::Relaxed)),
             received: Some(passed.received.load(Ordering::Relaxed)),
             milliseconds: Some(milliseconds(begin.elapsed())),
+            ..Connection::allowed("listen")
         }));
     }
 }

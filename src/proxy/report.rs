@@ -4,10 +4,10 @@ use super::Proxy;
 use super::dial::Route;
 use super::refusal::{Failure, Refused};
 use super::tunnel::{Mismatch, Passed};
-use crate::event::{Connection, Event, Outcome, Violation, timestamp};
+use crate::event::{Connection, Event, Violation};
 use crate::sets::host::Name;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 impl Proxy {
     /// Reports a failure that the policy made; what was said of it.
@@ -55,17 +55,15 @@ impl Proxy {
             return;
         }
         self.events.report(Event::Connection(Connection {
-            timestamp: timestamp(SystemTime::now()),
-            operation: "connect".into(),
-            host: route.authority.host_text(),
-            port: route.authority.port,
+            host: Some(route.authority.host_text()),
+            port: Some(route.authority.port),
             address: route.address.map(|address| address.to_string()),
             through: route.through.clone(),
-            outcome: Outcome::Allowed,
             rule: self.gate().allowing(route),
             sent: passed.map(|(passed, _)| passed.sent.load(Ordering::Relaxed)),
             received: passed.map(|(passed, _)| passed.received.load(Ordering::Relaxed)),
             milliseconds: passed.map(|(_, time)| milliseconds(time)),
+            ..Connection::allowed("connect")
         }));
     }
 

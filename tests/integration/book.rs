@@ -3,6 +3,8 @@
 //! `make pages` (`UPDATE_PAGES=1`) writes the generated pages anew.
 
 use super::documents::{files, root};
+use sandbox_runtime::backend::Target;
+use sandbox_runtime::backend::gap::Direction;
 use sandbox_runtime::diagnostic::{Code, Level};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -52,6 +54,37 @@ fn sentence(code: &Code) -> String {
     line.split_inclusive(". ").next().unwrap_or_default().trim().replace('|', "\\|")
 }
 
+/// What each target may do otherwise than the policy says, from the tables that proofs are checked against.
+fn gaps() -> String {
+    let mut text = String::from(
+        "# Gaps\n\n\
+        A system can't always hold a rule as it is written. Where it can't, that is a *gap*, told at the rule with an access that shows it: *stricter*, the\n\
+        system denies what the policy permits; *looser*, it permits what the policy denies, which is an error unless a comment accepts it; *beside*, nothing is\n\
+        decided otherwise, but the words promise more than the system can hold. Each text that `srt compile` writes is read back, and what it does otherwise\n\
+        than the policy must be exactly the gaps that are told for it. There are no others than these:\n\n\
+        | gap | Linux | macOS | Windows | says |\n|---|---|---|---|---|\n",
+    );
+    let of = |code: &Code| {
+        Target::ALL.map(|target| {
+            let kind = target.gaps().iter().find(|kind| kind.code == code);
+            kind.map(|kind| match kind.direction {
+                Direction::Stricter => "stricter",
+                Direction::Looser => "**looser**",
+                Direction::Beside => "beside",
+            })
+        })
+    };
+    for code in sandbox_runtime::codes() {
+        let name = code.name;
+        let [linux, macos, windows] = of(code).map(Option::unwrap_or_default);
+        if !(linux.is_empty() && macos.is_empty() && windows.is_empty()) {
+            let says = sentence(code);
+            let _ = writeln!(text, "| [`{name}`](findings/{name}.md) | {linux} | {macos} | {windows} | {says} |");
+        }
+    }
+    text
+}
+
 /// Every generated file of the book, by its path from `book/src`.
 fn generated() -> BTreeMap<PathBuf, String> {
     let codes = sandbox_runtime::codes();
@@ -75,6 +108,7 @@ fn generated() -> BTreeMap<PathBuf, String> {
         files.insert(Path::new("findings").join(name).with_extension("md"), page(code));
     }
     files.insert("findings.md".into(), index);
+    files.insert("gaps.md".into(), gaps());
     files.insert("SUMMARY.md".into(), summary);
     files
 }
@@ -192,7 +226,7 @@ fn the_summary_lists_every_page_once() {
 /// The schema of events names the fields that events have, and asks for those that are always there.
 #[test]
 fn the_schema_of_events_is_that_of_the_code() {
-    use sandbox_runtime::event::{Connection, Event, Outcome, RuleText, Violation};
+    use sandbox_runtime::event::{Connection, Event, RuleText, Violation};
     use sandbox_runtime::ir::Why;
     let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("book/src/json.md")).unwrap();
     let blocks = text.split("```json\n").skip(1).map(|rest| rest.split("```").next().unwrap());
@@ -216,17 +250,16 @@ fn the_schema_of_events_is_that_of_the_code() {
         ..bare.clone()
     };
     let connection = |more: bool| Connection {
-        timestamp: String::new(),
-        operation: String::new(),
-        host: String::new(),
-        port: 1,
+        path: some("x").filter(|_| more),
+        host: some("x").filter(|_| more),
+        port: more.then_some(1),
         address: more.then(String::new),
         through: more.then(String::new),
-        outcome: Outcome::Allowed,
         rule: rule.clone().filter(|_| more),
         sent: more.then_some(1),
         received: more.then_some(1),
         milliseconds: more.then_some(1),
+        ..Connection::allowed("connect")
     };
     let dropped = || Event::Dropped { count: 1 };
     for (name, bare, full) in [

@@ -74,7 +74,7 @@ pub struct Started {
     pub control: Control,
     /// What ends it, with everything in the sandbox.
     pub ending: Signal,
-    /// What it means when it ends without a word.
+    /// What it means when it ends without a word, before the command is started.
     pub silence: &'static str,
 }
 
@@ -445,6 +445,8 @@ impl Supervisor<'_> {
         match (self.exit, self.given_up) {
             (Some(exit), _) => Ok(exit),
             (None, Some(signal)) => Ok(Exit::Signal(signal)),
+            // The command has been started, and nobody has told its end.
+            (None, None) if self.ready => Err(Error::Killed),
             (None, None) => Err(Error::Setup {
                 act: self.started.silence.into(),
                 source: std::io::Error::from_raw_os_error(libc::ESRCH),

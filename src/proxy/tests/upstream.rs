@@ -39,7 +39,7 @@ async fn a_tunnel_goes_through_the_proxy_by_name_and_with_credentials() {
     assert_eq!(client.rest().await, "\0abc");
     drop(client);
     let told = running.connections(1).await.remove(0);
-    assert_eq!((told.host.as_str(), told.address, told.through), ("a.test", None, Some(proxy.to_string())));
+    assert_eq!((told.host.as_deref(), told.address, told.through), (Some("a.test"), None, Some(proxy.to_string())));
     assert_eq!(told.rule.unwrap().text, "allow connect a.test");
 }
 

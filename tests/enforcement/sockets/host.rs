@@ -2,6 +2,7 @@
 
 use super::{each, python, scene};
 use crate::support::{Background, Scene, User, skip};
+use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -73,9 +74,19 @@ for name in ('denied', 'other'):
         let run = scene.home().join("run");
         let _services: Vec<_> =
             ["allowed", "denied", "other"].map(|name| service(&run.join(name), &with(DIGEST))).into();
+        let file = scene.home().join("events");
+        let scene = scene.with(["--events".as_ref(), file.as_os_str()]);
         let output = scene.run_command(["python3".as_ref(), "t.py".as_ref(), run.as_os_str()]);
         assert_eq!(output.ok(), "True\nTrue\n13\n13", "{engine} {user:?}: {output:?}");
         let run = run.display();
+        // What was allowed is told there, and nowhere else.
+        let told = fs::read_to_string(&file).unwrap();
+        let told: Vec<Value> = told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let allowed = told.iter().filter(|event| event["type"] == "connection");
+        let allowed: Vec<_> =
+            allowed.map(|event| [&event["operation"], &event["path"], &event["rule"]["text"]]).collect();
+        let expected = [json!("socket"), json!(format!("{run}/allowed")), json!("allow socket $HOME/run/allowed")];
+        assert_eq!(allowed, [expected.each_ref(); 2], "{told:?}");
         assert!(
             output.stderr.contains(&format!(
                 "1 connection to {run}/denied refused by {}/test.policy:8 (because it is another's)",

@@ -1,13 +1,13 @@
-//! Whether the command may connect to a unix socket of the host: decided by the policy alone, and told where it may not.
+//! Whether the command may connect to a unix socket of the host: decided by the policy alone, and told.
 
 use super::Decides;
-use crate::event::{Event, Violation};
+use crate::event::{Connection, Event, Violation};
 use crate::exec::linux::control::Question;
 use crate::ir::{Access, Node, NodeKind, Verdict, Why, decide};
 use crate::proxy::Rules;
 use crate::sets::path::{AbsPath, target};
 
-/// Says so in an event, if not.
+/// Says in an event that it may not, or to whoever asks for that, that it may.
 pub fn may_connect(decides: &Decides, question: &Question) -> bool {
     let Some(rules) = &decides.rules else { return false };
     let Ok(path) = AbsPath::parse(&question.path) else {
@@ -19,6 +19,11 @@ pub fn may_connect(decides: &Decides, question: &Question) -> bool {
     let verdict = decide(&rules.policy, &Access::Socket(path.clone()));
     let detail = if verdict.allowed {
         if !replaced(rules, &path, question) {
+            if decides.events.wants_connections() {
+                let rule = verdict.decisive.first().map(|id| rules.told(*id).0);
+                let path = Some(path.to_string());
+                decides.events.report(Event::Connection(Connection { path, rule, ..Connection::allowed("socket") }));
+            }
             return true;
         }
         Some("the command may write there, and no rule named this socket when it was started".to_owned())
