@@ -3,6 +3,7 @@
 mod clients;
 mod connect;
 mod control;
+mod crowd;
 mod inside;
 mod listen;
 mod redirected;
