@@ -53,6 +53,24 @@ fn a_read_only_mount_in_the_workspace_stays_read_only() {
     );
 }
 
+/// No switch of a container engine's helps there.
+#[test]
+fn in_a_chroot_doctor_says_what_is_in_the_way() {
+    if !am_root() {
+        return skip("a chroot", "only root can enter one");
+    }
+    let scene = Scene::new().folder("root");
+    let mounts = "for top in usr proc dev var bin lib lib64; do
+                    if [ -L /$top ]; then cp -a /$top $H/root; continue; fi
+                    [ ! -d /$top ] || { mkdir $H/root/$top; mount --rbind /$top $H/root/$top; }
+                  done
+                  set -- chroot $H/root \"$@\"";
+    let done = on(&scene, User::Caller, mounts, &scene.srt(["doctor"]));
+    eprintln!("{done:?}");
+    assert!(done.stdout.contains("the kernel makes no namespaces in a chroot"), "{done:?}");
+    assert!(!done.stdout.contains("docker run"), "{done:?}");
+}
+
 #[test]
 fn a_tree_that_is_mounted_twice_is_denied_under_both_names() {
     let secret = |scene: Scene| scene.file("work/secret/key", "secret\n").file("other/f", "open\n").folder("alias");

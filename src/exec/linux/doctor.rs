@@ -72,10 +72,22 @@ fn namespaces() -> Probe {
     } else if setting("/proc/sys/user/max_user_namespaces", "0") {
         "sudo sysctl -w user.max_user_namespaces=15000"
     } else {
-        "in a container: docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined"
+        of_container("in a container: docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined")
     };
     let costs = "no command can be run: every sandbox is made of namespaces";
     Probe::new("namespaces", true, worked(result, "made and mapped without privilege"), costs, mend)
+}
+
+/// Whether `/` is a directory that somebody has gone down to, and no mount (user_namespaces(7): EPERM). A chroot to where
+/// something is mounted cannot be told apart so.
+fn in_chroot() -> bool {
+    let is_root = |line: &str| line.split(' ').nth(4) == Some("/");
+    read("/proc/self/mountinfo").is_some_and(|mounts| !mounts.lines().any(is_root))
+}
+
+/// What to do where a container's own walls are in the way.
+fn of_container(mend: &'static str) -> &'static str {
+    if in_chroot() { "the kernel makes no namespaces in a chroot: enter it by `systemd-nspawn -D DIR`" } else { mend }
 }
 
 fn mount_api() -> Probe {
@@ -88,7 +100,8 @@ fn mount_api() -> Probe {
         kernel::restrict_mount(copy.as_fd(), flags, true).map_err(step("make mounts read-only, recursively"))?;
         kernel::new_filesystem(c"tmpfs", &[], &[], 0).map(drop).map_err(step("make a tmpfs"))
     });
-    let mend = "in a container: docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined";
+    let mend =
+        of_container("in a container: docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined");
     let costs = "no command can be run: files are protected by mounts";
     Probe::new("mounts", true, worked(result, "tmpfs and recursive attributes"), costs, mend)
 }
@@ -101,7 +114,7 @@ fn fresh_proc() -> Probe {
         proc::mount(root.as_fd()).map(drop)
     });
     let costs = "policies that give the command a `/proc`, as `std/system` does, cannot be run";
-    let mend = "in a container: docker run --security-opt systempaths=unconfined";
+    let mend = of_container("in a container: docker run --security-opt systempaths=unconfined");
     Probe::new("proc", true, worked(result, "a fresh one can be mounted"), costs, mend)
 }
 
@@ -137,7 +150,9 @@ fn notification() -> Probe {
         false,
         worked(result, "calls can be performed"),
         costs,
-        "use Linux 5.19 or newer; in a container: docker run --cap-add SYS_PTRACE; not kernel.yama.ptrace_scope=3",
+        of_container(
+            "use Linux 5.19 or newer; in a container: docker run --cap-add SYS_PTRACE; not kernel.yama.ptrace_scope=3",
+        ),
     )
 }
 
