@@ -24,6 +24,8 @@ use crate::vocabulary::System;
 pub struct Compiled {
     /// What may be carried out: only where no finding is an error.
     pub plan: Option<Plan>,
+    /// Every gap, accepted or not.
+    pub gaps: Vec<Diagnostic>,
     /// Everything that is said, accepted things left out.
     pub diagnostics: Vec<Diagnostic>,
     /// A finding for each comment, outside the embedded modules, that accepts nothing. Apart, since on one machine a
@@ -34,21 +36,21 @@ pub struct Compiled {
 /// Compiles a bound policy for Linux.
 pub fn compile(policy: &BoundPolicy, needs: &Needs) -> Compiled {
     let mut said = lint::run(policy, Wanted { errors_alone: needs.errors_alone, shell_config });
-    let plan = match lower(policy, needs) {
+    let (plan, gaps) = match lower(policy, needs) {
         Ok(lowered) => {
-            said.extend(lowered.gaps);
-            Some(lowered.plan)
+            said.extend(lowered.gaps.iter().cloned());
+            (Some(lowered.plan), lowered.gaps)
         }
         Err(unenforceable) => {
             said.extend(unenforceable);
-            None
+            (None, Vec::new())
         }
     };
     let (diagnostics, used) =
         lint::suppress(said, policy, &[&Target::Bubblewrap.acceptable()[..], lint::ESCAPES].concat());
     let unused = lint::unused(policy, &used, |span| !in_std(policy, span));
     let plan = plan.filter(|_| !any_error(&diagnostics));
-    Compiled { plan, diagnostics, unused }
+    Compiled { plan, gaps, diagnostics, unused }
 }
 
 /// What is said of a policy for a system that it is not bound on, accepted things left out; and the comments that accept

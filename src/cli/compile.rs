@@ -3,7 +3,7 @@
 use super::arguments::{Compile, TargetName};
 use super::{files, load, output, status};
 use sandbox_runtime::backend::Target;
-use sandbox_runtime::backend::bubblewrap::Needs;
+use sandbox_runtime::backend::bubblewrap::{NOT_GRANTED, Needs};
 use sandbox_runtime::check::Nominal;
 use sandbox_runtime::compile::archive::{self, Part};
 use sandbox_runtime::compile::artefact::{self, Built, Emit};
@@ -55,7 +55,7 @@ fn apart(compile: &Compile) -> Result<(), String> {
 }
 
 fn is_archive(compile: &Compile) -> bool {
-    compile.output.as_deref().is_some_and(archive::is_archive)
+    compile.output.as_deref().is_some_and(archive::is_archive) || compile.emit.contains(&Emit::Bundle)
 }
 
 fn stem(file: &Path) -> String {
@@ -68,7 +68,7 @@ fn one(compile: &Compile, file: &Path) -> Result<u8, String> {
     let given = [load::add(file, &mut sources)?];
     let stem = stem(file);
     if is_archive(compile) {
-        return archive(compile, &given, sources);
+        return archive(compile, &given, sources, &stem);
     }
     let targets = targets(compile)?;
     let mut written: Vec<(String, Vec<u8>)> = Vec::new();
@@ -238,13 +238,15 @@ fn linux(compile: &Compile, policy: &Policy, sources: &Sources, wanted: &[Emit])
     let mut built = if compile.host {
         artefact::bubblewrap(&bound, sources, wanted, &Needs::default())?
     } else {
-        let mut said = compile_bound(&bound, &Needs::default()).diagnostics;
-        said.retain(|said| said.level == Level::Error);
+        let mut compiled = compile_bound(&bound, &Needs::default());
+        compiled.diagnostics.retain(|said| said.level == Level::Error);
+        // What is there and what is not is known on a machine alone.
+        compiled.gaps.retain(|said| said.code != &NOT_GRANTED);
         Built {
             artefacts: artefact::bubblewrap_unbound(policy, sources, wanted)
                 .map_err(|fault| artefact::mistake(&fault))?,
-            diagnostics: said,
-            gaps: Vec::new(),
+            diagnostics: compiled.diagnostics,
+            gaps: artefact::gap_texts(&compiled.gaps, sources),
         }
     };
     diagnostics.append(&mut built.diagnostics);
@@ -253,10 +255,11 @@ fn linux(compile: &Compile, policy: &Policy, sources: &Sources, wanted: &[Emit])
 }
 
 /// Writes a compiled policy, for every system.
-fn archive(compile: &Compile, given: &[SourceId], mut sources: Sources) -> Result<u8, String> {
-    if compile.host || !compile.emit.is_empty() || !matches!(compile.target, None | Some(TargetName::All)) {
+fn archive(compile: &Compile, given: &[SourceId], mut sources: Sources, stem: &str) -> Result<u8, String> {
+    let alone = compile.emit.iter().all(|emit| *emit == Emit::Bundle);
+    if compile.host || !alone || !matches!(compile.target, None | Some(TargetName::All)) {
         return Err(
-            "a compiled policy is for every system and machine: leave --target, --emit and --host out".to_owned()
+            "a compiled policy is for every system and machine: leave --target, --host and other texts out".to_owned()
         );
     }
     let mut compiled: Vec<(Policy, Built, Target)> = Vec::new();
@@ -287,6 +290,5 @@ fn archive(compile: &Compile, given: &[SourceId], mut sources: Sources) -> Resul
         .collect();
     let text =
         archive::write(&parts, &sources).map_err(|error| format!("cannot write the compiled policy: {error}"))?;
-    let place = compile.output.clone().unwrap_or_default();
-    put(compile.check, &[(place, text.into_bytes())], None)
+    deliver(compile, vec![(format!("{stem}.{}", Emit::Bundle.suffix(System::Linux)), text.into_bytes())])
 }

@@ -31,10 +31,12 @@ pub enum Emit {
     Wfp,
     Acl,
     Ir,
+    /// All of it, for every system: not a text of one target.
+    Bundle,
 }
 
 impl Emit {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Sbpl,
         Self::Bwrap,
         Self::BwrapNul,
@@ -44,6 +46,7 @@ impl Emit {
         Self::Wfp,
         Self::Acl,
         Self::Ir,
+        Self::Bundle,
     ];
 
     /// The word on the command line.
@@ -58,6 +61,7 @@ impl Emit {
             Self::Wfp => "wfp",
             Self::Acl => "acl",
             Self::Ir => "ir",
+            Self::Bundle => "bundle",
         }
     }
 
@@ -73,10 +77,11 @@ impl Emit {
             Self::Wfp => "Windows: the filters of connections, as JSON",
             Self::Acl => "Windows: the entries of access lists, as JSON",
             Self::Ir => "The rules, as YAML",
+            Self::Bundle => "A compiled policy, for every system and machine",
         }
     }
 
-    /// The target that it is for; the rules are written for each.
+    /// The target that it is for; the rules are written for each, a bundle for all.
     pub fn target(self) -> Option<Target> {
         match self {
             Self::Sbpl => Some(Target::Seatbelt),
@@ -84,7 +89,7 @@ impl Emit {
                 Some(Target::Bubblewrap)
             }
             Self::Wfp | Self::Acl => Some(Target::Wfp),
-            Self::Ir => None,
+            Self::Ir | Self::Bundle => None,
         }
     }
 
@@ -100,6 +105,7 @@ impl Emit {
             Self::Wfp => "wfp.json".to_owned(),
             Self::Acl => "acl.json".to_owned(),
             Self::Ir => format!("{system}.yaml"),
+            Self::Bundle => "srtc".to_owned(),
         }
     }
 
@@ -136,7 +142,7 @@ pub struct Built {
     pub artefacts: Vec<(Emit, Vec<u8>)>,
     /// What is said of the policy, accepted things left out.
     pub diagnostics: Vec<Diagnostic>,
-    /// Every gap, accepted or not; of Linux none, since they depend on the machine.
+    /// Every gap, accepted or not; of Linux those on the machine that it was bound to.
     pub gaps: Vec<GapText>,
 }
 
@@ -250,6 +256,7 @@ pub fn bubblewrap(
 ) -> Result<Built, String> {
     let compiled = super::compile(policy, needs);
     let mut built = Built::nothing(compiled.diagnostics);
+    built.gaps = gap_texts(&compiled.gaps, sources);
     let Some(plan) = compiled.plan else { return Ok(built) };
     built.artefacts = bubblewrap_unbound(policy, sources, wanted).map_err(|fault| mistake(&fault))?;
     for emit in wanted.iter().filter(|emit| emit.needs_host()) {
@@ -273,6 +280,13 @@ pub fn mistake(fault: &Fault) -> String {
 fn place(span: Span, sources: &Sources) -> String {
     let target: String = sources.slice(span).split_whitespace().collect::<Vec<_>>().join(" ");
     format!("{} {target}", sources.location(span))
+}
+
+/// The gaps of Linux, in words.
+pub fn gap_texts(gaps: &[Diagnostic], sources: &Sources) -> Vec<GapText> {
+    let kinds = Target::Bubblewrap.gaps();
+    let direction = |said: &Diagnostic| kinds.iter().find(|kind| kind.code == said.code).map(|kind| kind.direction);
+    gaps.iter().filter_map(|said| Some(gap_text(said, direction(said)?, sources))).collect()
 }
 
 fn gap_text(said: &Diagnostic, direction: Direction, sources: &Sources) -> GapText {
