@@ -128,32 +128,33 @@ fn said(
 /// Nothing above what a rule denies to read or write may be renamed: here for what is named without a glob, by itself, as what
 /// the gaps say comes from the same place as the profile.
 fn pins(policy: &Policy, permitted: &Permission, said: &Read) -> Result<(), Fault> {
-    let (permitted, profile) = (Prepared::new(permitted), Prepared::new(&said.permission));
     let denies = |verb| matches!(verb, Verb::Read | Verb::Write);
-    let mut seen = BTreeSet::new();
-    for rule in policy.rules.iter().filter(|rule| rule.effect != Effect::Allow && denies(rule.verb)) {
-        let Subject::Paths(set) = &rule.subject else { continue };
-        for path in set.include.iter().filter_map(Pattern::as_literal) {
-            for above in path.ancestors().take(path.segments.len()) {
-                if !seen.insert(above.clone()) {
-                    continue;
-                }
-                let node = Subject::Paths(PathSet::from(Pattern::literal(&above, Reach::Exact)));
-                let asked = |prepared: &Prepared<'_>| {
-                    permission::excess(prepared, None, Some(&node), &[], &mut Budget::new(super::STEPS)) != Answer::None
-                };
-                let operation = Operation::Rename;
-                let root = above == AbsPath::root();
-                if !root && asked(&profile) {
-                    return Err(Fault::Looser { operation, witness: above.to_string() });
-                }
-                if let Start::Variable(name) = &above.start
-                    && asked(&permitted)
-                    && !said.above.contains(&**name)
-                {
-                    return Err(Fault::Lacks(format!("a pin for what is above `${name}`")));
-                }
-            }
+    let denials = policy.rules.iter().filter(|rule| rule.effect != Effect::Allow && denies(rule.verb));
+    let sets = denials.filter_map(|rule| match &rule.subject {
+        Subject::Paths(set) => Some(set),
+        _ => None,
+    });
+    let named = sets.flat_map(|set| &set.include).filter_map(Pattern::as_literal);
+    let above = |path: AbsPath| path.ancestors().take(path.segments.len()).collect::<Vec<_>>();
+    let above: BTreeSet<AbsPath> = named.flat_map(above).collect();
+    let node = |path: &AbsPath| Pattern::literal(path, Reach::Exact);
+    // All of them at once: the profile is gone through a single time.
+    let include: Vec<_> = above.iter().filter(|path| **path != AbsPath::root()).map(node).collect();
+    let all = Subject::Paths(PathSet { include, exclude: Vec::new() });
+    let excess = |permission: &Permission, within: &Subject| {
+        permission::excess(&Prepared::new(permission), None, Some(within), &[], &mut Budget::new(super::STEPS))
+    };
+    let operation = Operation::Rename;
+    match excess(&said.permission, &all) {
+        Answer::None => {}
+        Answer::Unknown => return Err(Fault::Unknown { operation }),
+        Answer::Some(found) => return Err(Fault::Looser { operation, witness: super::shown(&found) }),
+    }
+    for path in &above {
+        let Start::Variable(name) = &path.start else { continue };
+        let may = || excess(permitted, &Subject::Paths(PathSet::from(node(path)))) != Answer::None;
+        if !said.above.contains(&**name) && may() {
+            return Err(Fault::Lacks(format!("a pin for what is above `${name}`")));
         }
     }
     Ok(())
