@@ -7,8 +7,8 @@
 use crate::ir::{Policy, Subject};
 use crate::sets::host::{Absent, HostSet, Pattern, Table};
 use crate::sets::peer::Endpoint;
+use rustc_hash::FxHashMap;
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::sync::Arc;
 
 /// So many entries are looked at as they are.
@@ -51,7 +51,7 @@ fn condensed_from(few: usize, policies: &[&Policy]) -> Option<Vec<Policy>> {
     plain.sort_unstable();
     plain.dedup();
     let absent = Arc::new(Absent::new(tables, &plain));
-    let mut short = HashMap::new();
+    let mut short = FxHashMap::default();
     let condensed = policies.iter().map(|policy| {
         let mut policy = (*policy).clone();
         for rule in &policy.rules {

@@ -6,7 +6,7 @@ use crate::sets::many::{self, Budget, Compiled, Index, Kind, Refusal, Space};
 use crate::sets::path::{Pattern, Start};
 use crate::sets::peer::{Endpoint, PeerSet};
 use crate::vocabulary::{Effect, Verb};
-use std::collections::{HashMap, HashSet};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Rules are named by their places in `allows` and `denies`.
 pub(super) struct Layer<'p> {
@@ -211,7 +211,7 @@ pub(super) struct Changed {
     /// The denies that the old one has and the new one has not.
     pub removed: Vec<usize>,
     /// For each deny of the new one, the same of the old one; `None` where both are one layer.
-    same: Option<HashMap<usize, usize>>,
+    same: Option<FxHashMap<usize, usize>>,
 }
 
 impl Changed {
@@ -233,14 +233,14 @@ impl Changed {
             (policy.rule(id).effect, &policy.rule(id).subject)
         }
         let ((old_policy, old), (new_policy, new)) = (old, new);
-        let before: HashSet<_> = old.allows().map(|a| subject(old_policy, old.layer.allows[a])).collect();
+        let before: FxHashSet<_> = old.allows().map(|a| subject(old_policy, old.layer.allows[a])).collect();
         let added = new.allows().filter(|a| !before.contains(&subject(new_policy, new.layer.allows[*a]))).collect();
-        let mut denies: HashMap<_, _> = HashMap::new();
+        let mut denies: FxHashMap<_, _> = FxHashMap::default();
         for d in old.denies() {
             denies.entry(subject(old_policy, old.layer.denies[d])).or_insert(d);
         }
-        let mut same = HashMap::new();
-        let mut kept = HashSet::new();
+        let mut same = FxHashMap::default();
+        let mut kept = FxHashSet::default();
         for d in new.denies() {
             let subject = subject(new_policy, new.layer.denies[d]);
             if let Some(before) = denies.get(&subject) {

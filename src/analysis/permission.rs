@@ -8,7 +8,7 @@ use super::{Answer, Budget, Exhausted};
 use crate::ir::{Policy, Subject};
 use crate::sets::many::{self, Compiled, Index, Kind, Member, Refusal, Space};
 use crate::vocabulary::{Effect, Verb};
-use std::collections::HashSet;
+use rustc_hash::FxHashSet;
 
 /// Objects of one kind: what is granted, less what is refused and not lifted.
 #[derive(Debug, Clone)]
@@ -83,7 +83,7 @@ pub struct Prepared<'p> {
     /// What lifts refusals, those of each at its places.
     lifting: Index<'p>,
     lifted_by: Vec<Vec<usize>>,
-    known: HashSet<&'p Refused>,
+    known: FxHashSet<&'p Refused>,
     variables: Vec<&'p str>,
     /// Whether every set is of the permission's kind.
     sound: bool,

@@ -14,6 +14,8 @@ use std::io;
 pub fn lsp(lsp: &Lsp) -> u8 {
     let options = Options { system: load::this_system(), defines: lsp.defines.iter().cloned().collect() };
     let here = Here { machine: Machine::look(None, BTreeMap::new()).ok() };
+    #[cfg(target_os = "linux")]
+    sandbox_runtime::exec::linux::keep_memory();
     let orderly = serve(&mut io::stdin().lock(), Box::new(io::stdout()), &Patient::new(here), &options);
     u8::from(!orderly)
 }

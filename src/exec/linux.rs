@@ -52,6 +52,7 @@ use command::Command;
 pub use defence::Defence;
 pub use environment::upstream;
 pub use event_file::EventFile;
+pub use heap::keep as keep_memory;
 pub use native::Prepared;
 pub use output::end_output;
 use std::collections::BTreeSet;

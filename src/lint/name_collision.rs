@@ -7,7 +7,7 @@ use crate::diagnostic::Diagnostic;
 use crate::ir::{Access, Policy, Rule, Subject, decide};
 use crate::sets::path::{AbsPath, FileName, fold};
 use crate::vocabulary::{Effect, System, Verb};
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 codes! {
     /// # `name-collision`
@@ -46,7 +46,7 @@ pub fn check(policy: &Policy) -> Vec<Diagnostic> {
     if policy.system == System::Linux {
         return Vec::new();
     }
-    let mut spellings: HashMap<Folded, Vec<(AbsPath, &Rule)>> = HashMap::new();
+    let mut spellings: FxHashMap<Folded, Vec<(AbsPath, &Rule)>> = FxHashMap::default();
     let mut found = Vec::new();
     for rule in &policy.rules {
         let Subject::Paths(set) = &rule.subject else { continue };

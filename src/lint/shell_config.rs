@@ -8,8 +8,8 @@ use super::place;
 use crate::ir::{Policy, Rule, RuleId, Subject, more_specific};
 use crate::sets::path::{AbsPath, PathSet, Pattern, Segment, Start};
 use crate::vocabulary::{Effect, System, Verb};
+use rustc_hash::FxHashMap;
 use std::cell::OnceCell;
-use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Why the module lists directories in which a shell looks for programs.
@@ -95,7 +95,7 @@ impl<'a, 'p> Lists<'a, 'p> {
                 Subject::Paths(set) => Some((set, id)),
                 _ => None,
             });
-            let sets: HashMap<&PathSet, RuleId> = sets.collect();
+            let sets: FxHashMap<&PathSet, RuleId> = sets.collect();
             self.all().iter().map(|listed| sets.get(&listed.set).copied()).collect()
         })
     }

@@ -34,3 +34,17 @@ pub fn grow() {
 
 #[cfg(not(target_env = "gnu"))]
 pub fn grow() {}
+
+/// Keeps what is freed for what is computed next: for a process that computes the same again with every keystroke.
+#[cfg(target_env = "gnu")]
+#[allow(unsafe_code)]
+pub fn keep() {
+    // SAFETY: mallopt(3) takes integers.
+    unsafe {
+        libc::mallopt(libc::M_TOP_PAD, 32 << 20);
+        libc::mallopt(libc::M_TRIM_THRESHOLD, 256 << 20);
+    }
+}
+
+#[cfg(not(target_env = "gnu"))]
+pub fn keep() {}

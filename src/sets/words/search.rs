@@ -11,7 +11,8 @@ use super::trie::Trie;
 use super::{Origin, Token, Unit, ends, included, matches, position};
 use crate::sets::budget::{Budget, Exhausted};
 use crate::sets::glob::Glob;
-use std::collections::{HashMap, HashSet, VecDeque};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::VecDeque;
 
 /// What is asked.
 pub(in crate::sets) struct Question<'q, 'a> {
@@ -97,7 +98,7 @@ impl<'q, 'a> Question<'q, 'a> {
         origins.extend(self.forests.iter().flat_map(|forest| forest.trie.origins()));
         origins.sort_unstable();
         origins.dedup();
-        let mut lifted: HashMap<(usize, u32), Vec<Exception<'q, 'a>>> = HashMap::new();
+        let mut lifted: FxHashMap<(usize, u32), Vec<Exception<'q, 'a>>> = FxHashMap::default();
         loop {
             let mut search = Search::new(self, &lifted, origins.clone());
             match search.run(budget)? {
@@ -117,7 +118,7 @@ fn origin<'a>(shape: &[Token<'a>]) -> Option<Origin<'a>> {
     }
 }
 
-type Lifted<'q, 'a> = HashMap<(usize, u32), Vec<Exception<'q, 'a>>>;
+type Lifted<'q, 'a> = FxHashMap<(usize, u32), Vec<Exception<'q, 'a>>>;
 
 enum Outcome<'q, 'a> {
     Found(Vec<Unit<'a>>),
@@ -141,7 +142,7 @@ struct Search<'s, 'q, 'a> {
     question: &'s Question<'q, 'a>,
     patterns: Vec<(&'q [Token<'a>], Purpose)>,
     /// The refusals whose exceptions are followed.
-    followed: HashMap<(usize, u32), usize>,
+    followed: FxHashMap<(usize, u32), usize>,
     /// How many exceptions each has.
     exceptions: Vec<usize>,
     origins: Vec<Origin<'a>>,
@@ -151,7 +152,7 @@ struct Search<'s, 'q, 'a> {
 impl<'s, 'q, 'a> Search<'s, 'q, 'a> {
     fn new(question: &'s Question<'q, 'a>, lifted: &Lifted<'q, 'a>, mut origins: Vec<Origin<'a>>) -> Self {
         let mut patterns: Vec<_> = question.refused.iter().map(|shape| (*shape, Purpose::Refuses)).collect();
-        let (mut followed, mut exceptions) = (HashMap::new(), Vec::new());
+        let (mut followed, mut exceptions) = (FxHashMap::default(), Vec::new());
         for (set, ways) in lifted {
             let number = exceptions.len();
             followed.insert(*set, number);
@@ -174,7 +175,7 @@ impl<'s, 'q, 'a> Search<'s, 'q, 'a> {
         }
         let required = vec![0; self.question.required.len()];
         self.states.push(State { required, loose: start, from: None, depth: 0 });
-        let mut seen: HashMap<Vec<u16>, Vec<Loose>> = HashMap::new();
+        let mut seen: FxHashMap<Vec<u16>, Vec<Loose>> = FxHashMap::default();
         let mut queue = VecDeque::from([0]);
         while let Some(at) = queue.pop_front() {
             budget.spend(1 + size(&self.states[at].loose))?;
@@ -421,7 +422,7 @@ impl<'s, 'q, 'a> Search<'s, 'q, 'a> {
                 })
         };
         let avoided = || {
-            let mut known: HashSet<Token<'a>> = HashSet::new();
+            let mut known: FxHashSet<Token<'a>> = FxHashSet::default();
             let tokens = forests().flat_map(|(forest, places)| forest.trie.tokens(places)).chain(next());
             let tokens = tokens.filter(|token| match token {
                 Token::Literal(literal) => globs.iter().all(|glob| glob.matches(literal)),

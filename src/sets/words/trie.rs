@@ -3,15 +3,15 @@
 
 use super::{Origin, Token, Unit};
 use crate::sets::glob::Glob;
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 /// Patterns by their steps; each belongs to a set, named by a number.
 #[derive(Debug, Clone)]
 pub(in crate::sets) struct Trie<'a> {
     places: Vec<Place<'a>>,
-    literals: HashMap<&'a [u8], u32>,
+    literals: FxHashMap<&'a [u8], u32>,
     /// The places behind a literal.
-    named: HashMap<(u32, u32), u32>,
+    named: FxHashMap<(u32, u32), u32>,
 }
 
 /// What patterns that begin alike have in common, up to here.
@@ -32,7 +32,7 @@ struct Place<'a> {
 
 impl<'a> Trie<'a> {
     pub fn new() -> Self {
-        Self { places: vec![Place::default()], literals: HashMap::new(), named: HashMap::new() }
+        Self { places: vec![Place::default()], literals: FxHashMap::default(), named: FxHashMap::default() }
     }
 
     /// Adds a pattern of a set.
