@@ -7,6 +7,7 @@ mod analysis;
 mod architecture;
 mod book;
 mod cli;
+mod commands;
 mod compat;
 mod compile;
 mod console;
