@@ -241,6 +241,7 @@ pub fn run_without(plan: &Plan, launch: Launch, missing: &[Defence]) -> Result<E
             ..plan.syscalls.clone()
         },
         sockets: plan.sockets,
+        unheard: plan.unheard,
         landlock: plan.landlock.clone(),
         limits: plan.limits.clone(),
         umask: current_umask(),
@@ -257,7 +258,13 @@ pub fn run_without(plan: &Plan, launch: Launch, missing: &[Defence]) -> Result<E
         Engine::Bwrap => bwrap::start(plan, command, std::env::var_os("PATH"))?,
     };
     let time = plan.limits.time.map(Duration::from_millis);
-    let decides = Decides { rules: launch.rules.clone(), events: launch.events, watches, announce: launch.announce };
+    let decides = Decides {
+        rules: launch.rules.clone(),
+        events: launch.events,
+        watches,
+        performs: plan.syscalls.performed,
+        announce: launch.announce,
+    };
     let served = launch.rules.filter(|_| proxied || !listeners.is_empty()).map(|rules| Served {
         proxied: proxied.then(|| Proxied {
             in_force: Arc::new(InForce::new(rules)),

@@ -73,6 +73,112 @@ fails(lambda: open('y.denied', 'w'))
     });
 }
 
+/// Where somebody listens to the command's calls already, nobody can make them: what comments accept runs with what mounts hold, and
+/// says so; what they do not, does not run.
+#[test]
+fn where_nobody_can_make_calls_only_what_comments_accept_runs() {
+    const LISTEN: &str = r"
+import ctypes, os, platform, sys
+libc = ctypes.CDLL(None, use_errno=True)
+class Program(ctypes.Structure):
+    _fields_ = [('length', ctypes.c_ushort), ('filter', ctypes.c_char_p)]
+assert libc.prctl(38, 1, 0, 0, 0) == 0
+# One instruction, which permits everything, and what listens to it.
+program = Program(1, b'\x06\0\0\0\0\0\xff\x7f')
+number = 317 if platform.machine() == 'x86_64' else 277
+listener = libc.syscall(number, 1, 8, ctypes.byref(program))
+assert listener >= 0, ctypes.get_errno()
+os.set_inheritable(listener, True)
+os.execv(sys.argv[1], sys.argv[1:])
+";
+    for engine in ["native", "bwrap"] {
+        let listened = |policy: &str, script: &str| {
+            let scene = Scene::new().with(["--engine", engine]).policy(policy);
+            let inner = scene.sandboxed(["sh", "-c", script]);
+            let mut outer = Command::new("python3");
+            outer.args(["-c", LISTEN]).arg(inner.get_program()).args(inner.get_args());
+            outer.current_dir(scene.workspace()).env("HOME", scene.home()).stdin(Stdio::null());
+            crate::support::output(&mut outer)
+        };
+        let denied = "deny write $WORKSPACE/*.lock";
+        let refused = listened(&format!("allow read, write $WORKSPACE\n{denied}"), "echo ran");
+        assert_eq!((refused.code, &*refused.stdout), (125, ""), "{engine} {refused:?}");
+        assert!(refused.stderr.contains("in the command's place"), "{engine} {}", refused.stderr);
+        let accepted =
+            format!("allow read, write $WORKSPACE\n# lint: allow(later-names) they are seen in review\n{denied}");
+        let ran = listened(&accepted, "echo x > a.lock && cat a.lock");
+        assert_eq!(ran.ok(), "x", "{engine}");
+        assert!(ran.stderr.contains("rules hold for files that exist now"), "{engine} {}", ran.stderr);
+    }
+}
+
+/// What a rule opens by a glob, or by a name that is missing, can be made, replaced and taken away; nothing around it can.
+#[test]
+fn names_that_a_rule_opens_are_made_and_nothing_else() {
+    const DONE: &str = "set -e; echo 1 > new.snap; echo 2 > src/new.snap; echo 3 > t.snap; mv t.snap a.snap; cat a.snap; rm src/b.snap
+        mkdir out; echo 4 > out/x; mkdir out/d; mv out/x out/d/x; cat out/d/x; ln new.snap other.snap; chmod 600 new.snap
+        echo 5 > new.snap; cat other.snap";
+    const REFUSED: &[&str] = &[
+        "open('x', 'w')",
+        "open('src/main.rs', 'a')",
+        "os.open('src/main.rs', os.O_RDONLY | os.O_TRUNC)",
+        "os.truncate('src/main.rs', 0)",
+        "os.unlink('src/main.rs')",
+        "os.rename('src/main.rs', 'src/main.snap')",
+        "os.rename('new.snap', 'src/main.rs')",
+        "os.link('src/main.rs', 'l.snap')",
+        "os.link('new.snap', 'l')",
+        "os.mkdir('d')",
+        "os.rename('src', 'src.snap')",
+        "os.rmdir('empty')",
+        "os.chmod('src/main.rs', 0o600)",
+        "os.chmod('src', 0o700)",
+        "os.utime('src/main.rs', (1, 1))",
+        "os.setxattr('src/main.rs', 'user.x', b'x')",
+        "os.fchmod(os.open('src/main.rs', os.O_RDONLY), 0o600)",
+        "os.utime(os.open('src/main.rs', os.O_RDONLY), (1, 1))",
+        "open('/proc/self/fd/%d' % os.open('src/main.rs', os.O_RDONLY), 'w')",
+        "open('/proc/self/cwd/x', 'w')",
+        "os.symlink('src/main.rs', 'l')",
+        "os.symlink('src/main.rs', 'l.snap'), open('l.snap', 'w')",
+        "open('kept/c.snap', 'w')",
+        "open('kept/new.snap', 'w')",
+        "os.open('.', os.O_TMPFILE | os.O_WRONLY)",
+        "socket.socket(socket.AF_UNIX).bind('socket')",
+        "fcntl.ioctl(os.open('src/main.rs', os.O_RDONLY), 0x40086602, bytes(8))",
+        "mmap.mmap(os.open('src/main.rs', os.O_RDONLY), 4)",
+    ];
+    const SCRIPT: &str = r"
+import fcntl, mmap, os, socket, sys
+for way in sys.argv[1:]:
+    try:
+        exec(way)
+        print(way)
+    except PermissionError:
+        pass
+";
+    each(|engine, user| {
+        let scene = Scene::new().with(["--engine", engine]).by(user).policy(
+            "use std/python\nallow read $WORKSPACE\nallow write [$WORKSPACE/**/*.snap, $WORKSPACE/out]\ndeny write $WORKSPACE/kept",
+        );
+        let scene = scene.file("work/a.snap", "a").file("work/src/b.snap", "b").file("work/src/main.rs", "main");
+        let scene = scene.file("work/kept/c.snap", "c").folder("work/empty");
+        assert_eq!(scene.run(DONE).ok(), "3\n4\n5", "{engine} {user:?}");
+        let command = ["python3", "-S", "-c", SCRIPT].into_iter().chain(REFUSED.iter().copied());
+        let command: Vec<&str> = command.collect();
+        assert_eq!(scene.run_command(command).ok(), "", "{engine} {user:?}");
+        assert_eq!(fs::read_to_string(scene.workspace().join("src/main.rs")).unwrap(), "main");
+        let mut left: Vec<_> =
+            fs::read_dir(scene.workspace()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(
+            left,
+            ["a.snap", "empty", "kept", "l.snap", "new.snap", "other.snap", "out", "src"],
+            "{engine} {user:?}"
+        );
+    });
+}
+
 /// What shells do with files every day.
 #[test]
 fn shells_redirect_as_they_do() {

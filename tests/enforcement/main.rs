@@ -27,5 +27,6 @@ mod shipped;
 mod sockets;
 #[path = "../support.rs"]
 mod support;
+mod table;
 mod terminal;
 mod violations;

@@ -155,6 +155,7 @@ mod tests {
             network: Network::Loopback,
             listen: vec![],
             syscalls: seccomp::Table { nest: false, notified: true, watch: seccomp::Watch::Nothing, performed: false },
+            unheard: false,
             sockets: false,
             landlock: Some(Landlock::default()),
             limits: Limits::default(),

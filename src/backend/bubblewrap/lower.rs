@@ -10,6 +10,7 @@ mod judge;
 mod later;
 mod mounts;
 mod network;
+mod opened;
 mod sockets;
 #[cfg(test)]
 mod tests;
@@ -23,6 +24,8 @@ use crate::diagnostic::Diagnostic;
 use crate::ir::{BoundPolicy, Policy};
 use crate::vocabulary::{Effect, LimitKind, Verb};
 use judge::Judge;
+use later::Performed;
+use opened::Opened;
 use std::collections::BTreeSet;
 use tree::Tree;
 
@@ -77,8 +80,9 @@ pub fn lower(policy: &BoundPolicy, needs: &Needs) -> Result<Lowered, Vec<Diagnos
             return Err(errors);
         }
     };
-    let tree = Tree::new(&judge);
-    let mut layout = mounts::lay_out(&tree, &judge, needs);
+    let opened = Opened::new(policy, needs);
+    let tree = Tree::new(&judge, &opened.places(policy));
+    let mut layout = mounts::lay_out(&tree, &judge, &opened, needs);
     let (later, performed) = later::gaps(&tree, &layout, &judge, needs);
     errors.extend(judge.errors());
     errors.extend(std::mem::take(&mut layout.errors));
@@ -104,7 +108,13 @@ pub fn lower(policy: &BoundPolicy, needs: &Needs) -> Result<Lowered, Vec<Diagnos
         mounts: layout.mounts,
         network,
         listen,
-        syscalls: seccomp::Table { nest: needs.nest, notified: true, watch: seccomp::Watch::Nothing, performed },
+        syscalls: seccomp::Table {
+            nest: needs.nest,
+            notified: true,
+            watch: seccomp::Watch::Nothing,
+            performed: performed != Performed::Nothing,
+        },
+        unheard: performed == Performed::Accepted,
         sockets,
         landlock: (!needs.nest).then_some(layout.landlock),
         limits: limits(policy),

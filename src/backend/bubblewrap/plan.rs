@@ -38,6 +38,9 @@ pub struct Plan {
     pub network: Network,
     /// Where the host is listened at for the command: what comes in is joined to the same port of its loopback.
     pub listen: Vec<SocketAddr>,
+    /// Comments accept what mounts alone leave open: where nobody can make calls in the command's place, though the filter would
+    /// have them made, it runs without.
+    pub unheard: bool,
     /// A rule allows connecting to unix sockets of the host: whether to, is asked for each connection.
     pub sockets: bool,
     /// The system calls that are closed.

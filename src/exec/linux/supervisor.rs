@@ -85,6 +85,8 @@ pub struct Decides {
     pub events: Arc<dyn Sink>,
     /// Whether what the command tries with files shall be told.
     pub watches: bool,
+    /// Calls that change files are to be made in the command's place.
+    pub performs: bool,
     pub announce: fn(&str),
 }
 
@@ -311,7 +313,7 @@ impl Supervisor<'_> {
                 }
             }
             Report::Unheard(errno) => {
-                (self.decides.announce)(&not_performed(Errno::from_raw(errno), self.decides.watches));
+                (self.decides.announce)(&not_performed(Errno::from_raw(errno), self.decides));
             }
             Report::WantsRules => {
                 let _ = self.started.control.say(files::rules(self.decides));
@@ -488,15 +490,16 @@ fn inbound(
     Ok(proxy::Inbound { listeners: served, dial: listen::dial(questions) })
 }
 
-fn not_performed(errno: Errno, watches: bool) -> String {
+fn not_performed(errno: Errno, decides: &Decides) -> String {
     let why = match errno {
         Errno::EBUSY => "another sandbox around this one listens to system calls",
         Errno::EINVAL | Errno::ENOSYS => "Linux 5.19 or newer is needed",
         Errno::EPERM => "nothing here may look into another process",
         errno => errno.desc(),
     };
-    let untold = if watches { ", and what it is refused of files is not told" } else { "" };
-    format!("unix sockets are closed to the command, its own too{untold} ({why}); see `srt doctor`")
+    let untold = if decides.watches { ", and what it is refused of files is not told" } else { "" };
+    let later = if decides.performs { "; rules hold for files that exist now, as their comments accept" } else { "" };
+    format!("unix sockets are closed to the command, its own too{untold}{later} ({why}); see `srt doctor`")
 }
 
 /// The sockets by what they are. They come from our own process inside, before the command was there.

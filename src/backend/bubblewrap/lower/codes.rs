@@ -19,8 +19,9 @@ codes! {
     /// Mounts hold nodes, and there is no node yet. A placeholder would be seen by other programs, and left behind. `srt run`
     /// makes every call that changes files in the command's place, so that no such name can be made, to be written or to be
     /// read; but what runs is not asked for when it is made, and a compiled text has nobody who makes calls. The witness is a path that the command can make, and that the policy denies.
-    /// Nothing is silently lost: accept the gap with a reason, or deny the directory. What a comment accepts does not by
-    /// itself have `srt run` make those calls.
+    /// Nothing is silently lost: accept the gap with a reason, or deny the directory. `srt run` holds what a comment accepts, too;
+    /// only where it cannot make calls (before Linux 5.19, or in a sandbox that listens to them itself) it then runs with what
+    /// mounts hold, and says so.
     ///
     /// ## Example
     /// In what `srt compile` emits for bubblewrap:
@@ -79,7 +80,9 @@ codes! {
     /// sockets in a directory which the sandbox does not show. This is a *stricter* gap.
     ///
     /// ## Why
-    /// What is not there cannot be mounted, and making it would write to the host before the command was even started.
+    /// What is not there cannot be mounted, and making it would write to the host before the command was even started. What may be
+    /// *written* by such a rule `srt run` makes in the command's place, where the directory it is in is shown; what `srt compile`
+    /// emits has nobody who does.
     ///
     /// ## Example
     /// ```listing

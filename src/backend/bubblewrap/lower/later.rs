@@ -17,16 +17,25 @@ use crate::sets::path::{AbsPath, FileName, Pattern, Segment, Start};
 use crate::vocabulary::{Effect, Reach, Verb};
 use std::collections::BTreeMap;
 
+/// Whether calls that change files have to be made in the command's place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Performed {
+    Nothing,
+    /// For rules alone of which a comment accepts that mounts hold them for what is there.
+    Accepted,
+    Needed,
+}
+
 /// So many made-up names are tried for a pattern in a place.
 const MOST: usize = 24;
 
-/// The gaps; and whether calls that change files have to be made in the command's place, so that there are no more of them.
-pub(super) fn gaps(tree: &Tree, layout: &Layout, judge: &Judge<'_>, needs: &Needs) -> (Vec<Diagnostic>, bool) {
+/// The gaps; and what has to be performed, so that there are no more of them.
+pub(super) fn gaps(tree: &Tree, layout: &Layout, judge: &Judge<'_>, needs: &Needs) -> (Vec<Diagnostic>, Performed) {
     let errors_alone = needs.errors_alone;
     let accepts: Vec<_> =
         judge.policy.suppressions.iter().filter(|comment| comment.code == codes::LATER_NAMES.name).collect();
     let performs = needs.performs && !needs.nest;
-    let mut performed = false;
+    let mut performed = if layout.opened { Performed::Needed } else { Performed::Nothing };
     let writable = writable_roots(tree, layout);
     let closed = if errors_alone { Vec::new() } else { closed_tops(tree, layout) };
     let search = Search { tree, layout, judge, writable, errors_alone, closed };
@@ -39,16 +48,22 @@ pub(super) fn gaps(tree: &Tree, layout: &Layout, judge: &Judge<'_>, needs: &Need
         }
         let takes_away = if rule.effect == Effect::Allow { &set.exclude } else { &set.include };
         let accepted = accepts.iter().any(|comment| comment.covers(rule.span));
+        // Running is not asked for when something is made.
+        let held = performs && rule.verb != Verb::Exec;
+        let asked = if accepted { Performed::Accepted } else { Performed::Needed };
         // With `--nest`, what a comment accepts is refused all the same.
-        let unwanted = accepted && errors_alone && !needs.nest;
+        let unwanted = errors_alone && if held { performed >= asked } else { accepted && !needs.nest };
         let own = |pattern: &&Pattern| !unwanted && (rule.effect != Effect::Allow || !search.is_shown_anew(pattern));
         let found = takes_away.iter().filter(own).filter_map(|pattern| search.looser(rule.verb, pattern));
         if let Some(found) = found.reduce(worse) {
             match found {
-                // What a rule denies to read it denies to make. Running is not asked for when something is made.
-                Looser::Inside(witness) if performs && !accepted && rule.verb != Verb::Exec => {
-                    performed = true;
-                    if rule.verb == Verb::Read && !errors_alone {
+                // What a rule denies to read it denies to make.
+                Looser::Inside(witness) if held => {
+                    performed = performed.max(asked);
+                    if accepted {
+                        // For what mounts alone hold, which is where nobody performs.
+                        gaps.extend((!errors_alone).then(|| later_names(rule, &witness)));
+                    } else if rule.verb == Verb::Read && !errors_alone {
                         outside.push((rule, witness));
                     }
                 }

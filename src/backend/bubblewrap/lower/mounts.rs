@@ -5,6 +5,7 @@ mod gaps;
 
 use super::codes;
 use super::judge::{Judge, State};
+use super::opened::Opened;
 use super::sockets;
 use super::tree::{Place, Point, Tree};
 use super::{Needs, User};
@@ -54,6 +55,8 @@ pub(super) struct Layout {
     pub errors: Vec<Diagnostic>,
     /// By point.
     pub covers: Vec<Cover>,
+    /// Some directory is writable for names alone that are not there yet.
+    pub opened: bool,
 }
 
 impl Cover {
@@ -69,9 +72,12 @@ impl Cover {
 struct Builder<'a> {
     tree: &'a Tree,
     judge: &'a Judge<'a>,
+    opened: &'a Opened<'a>,
     user: &'a User,
     covers: Vec<Cover>,
     ops: Vec<Option<Op>>,
+    /// By point: directories that are writable for names alone that are not there yet.
+    lent: Vec<bool>,
     /// By point: directories whose own node is more closed than what is below them.
     named: Vec<bool>,
     /// Device nodes that the policy allows to write.
@@ -80,13 +86,15 @@ struct Builder<'a> {
     errors: Vec<Diagnostic>,
 }
 
-pub(super) fn lay_out(tree: &Tree, judge: &Judge<'_>, needs: &Needs) -> Layout {
+pub(super) fn lay_out(tree: &Tree, judge: &Judge<'_>, opened: &Opened<'_>, needs: &Needs) -> Layout {
     let mut builder = Builder {
         tree,
         judge,
+        opened,
         user: &needs.user,
         covers: vec![Cover::Closed; tree.points.len()],
         ops: vec![None; tree.points.len()],
+        lent: vec![false; tree.points.len()],
         named: vec![false; tree.points.len()],
         written: Vec::new(),
         gaps: Vec::new(),
@@ -100,8 +108,8 @@ pub(super) fn lay_out(tree: &Tree, judge: &Judge<'_>, needs: &Needs) -> Layout {
     builder.show();
     let landlock = builder.landlock(root);
     let mounts = builder.emit();
-    let Builder { covers, gaps, errors, .. } = builder;
-    Layout { root, mounts, landlock, gaps, errors, covers }
+    let Builder { covers, gaps, errors, lent, .. } = builder;
+    Layout { root, mounts, landlock, gaps, errors, covers, opened: lent.contains(&true) }
 }
 
 impl Builder<'_> {
@@ -149,7 +157,10 @@ impl Builder<'_> {
             _ if point.link.is_some() || point.node.is_some_and(|node| node.kind == NodeKind::Link) => {
                 self.link(at, around)
             }
-            _ if !point.decides => around,
+            _ if !point.decides => {
+                self.lent[at] = self.lent[point.parent];
+                around
+            }
             _ if point.is_directory() => self.directory(at, around),
             _ => {
                 self.file(at, around);
@@ -232,7 +243,7 @@ impl Builder<'_> {
 
     fn link(&mut self, at: usize, around: Cover) -> Cover {
         let point = &self.tree.points[at];
-        if around.is_writable_host() {
+        if around.is_writable_host() && !self.lent[point.parent] {
             let verdict = self.judge.verdict(Verb::Write, &point.path);
             if !verdict.allowed {
                 self.gap(
@@ -255,6 +266,7 @@ impl Builder<'_> {
         if matches!(around, Cover::Private { .. }) && !below.read {
             return around;
         }
+        self.lent[at] = below.read && !below.write && self.opened.holds(self.tree, at, self.judge);
         self.directory_gaps(at, here, below);
         if !below.read {
             let listable = here.read;
@@ -265,9 +277,12 @@ impl Builder<'_> {
             return Cover::Empty;
         }
         let State { write, exec, .. } = below;
+        let write = write || self.lent[at];
         let cover = Cover::Host { write, exec };
-        // Under another name the directory itself would be less closed than the rules have it: it keeps this one.
-        self.named[at] = around.is_writable() && (!here.read || !here.write || here.exec != exec);
+        // Under another name the directory itself would be less closed than the rules have it: it keeps this one. In what is only
+        // lent, no name is given without a decision.
+        self.named[at] =
+            around.is_writable() && !self.lent[point.parent] && (!here.read || !here.write || here.exec != exec);
         if cover != around || self.named[at] {
             self.ops[at] = Some(Op::Bind { write, exec });
         }

@@ -320,6 +320,30 @@ fn names_that_come_later() {
     assert_eq!(levels, [Level::Error, Level::Error, Level::Note, Level::Note]);
 }
 
+/// Where a rule opens names that are not there, whoever performs makes them: in a directory that is writable, but for what is
+/// closed in it. What is there and open already is no mount, so that it can be replaced.
+#[test]
+fn names_that_a_rule_opens_later() {
+    let lines = ["allow write /ws/**/*.snap", "allow write /ws/out", "deny write /ws/kept", "allow write /data/x"];
+    let host = ["/ws/a.snap", "/ws/src/main.rs", "/ws/src/b.snap", "/ws/kept/c.snap", "/data/y"];
+    let plan = |performs: bool| {
+        let bound = bind(policy(Effect::Allow, rules(&lines)), &Listing::new(&host));
+        let lowered = lower(&bound, &Needs { performs, ..Needs::default() }).unwrap();
+        let own = |line: &String| line.contains("/ws") || line.contains("/data");
+        let mounts: Vec<String> = show(&lowered.plan.mounts).into_iter().filter(own).collect();
+        (mounts, gap_lines(&lowered.gaps), lowered.plan.syscalls.performed, lowered.plan.unheard)
+    };
+    let (mounts, gaps, performed, unheard) = plan(true);
+    assert_eq!(mounts, ["bind /data rw", "bind /ws rw", "bind /ws/kept ro"]);
+    assert_eq!((gaps, performed, unheard), (vec![], true, false));
+    let (mounts, gaps, performed, _) = plan(false);
+    assert!(
+        mounts.contains(&"bind /ws/a.snap rw".to_owned()) && !mounts.contains(&"bind /ws rw".to_owned()),
+        "{mounts:?}"
+    );
+    assert!(gaps.iter().filter(|gap| gap.starts_with("not-granted write ")).count() == 3 && !performed, "{gaps:?}");
+}
+
 #[test]
 fn a_reopened_shortest_name_does_not_hide_the_others() {
     let lowered = lowered(Effect::Allow, &["allow write /ws", "deny write **/.env", "allow write /ws/.env"], &["/ws/"]);

@@ -58,7 +58,8 @@ pub(super) fn patterns(rule: &Rule) -> impl Iterator<Item = &Pattern> {
 }
 
 impl Tree {
-    pub fn new(judge: &Judge<'_>) -> Self {
+    /// `opened`: places that decide, whoever names them.
+    pub fn new(judge: &Judge<'_>, opened: &[AbsPath]) -> Self {
         let policy = judge.policy;
         let facts = &policy.facts;
         let root = Point {
@@ -91,7 +92,7 @@ impl Tree {
         for path in facts.nodes.keys().filter(|path| judge.may_be_named(path)) {
             tree.decide_at(facts, path);
         }
-        for (_, path) in &facts.expansions {
+        for path in facts.expansions.iter().map(|(_, path)| path).chain(opened) {
             tree.decide_at(facts, path);
         }
         tree

@@ -72,6 +72,11 @@ const TIOCLINUX: u32 = 0x541c;
 const SUBVOLUMES: [u32; 8] =
     [0x5000_940e, 0x5000_9401, 0x5000_940f, 0x5000_9418, 0x5000_9417, 0x5000_943f, 0x4020_bc10, 0x4020_bc11];
 
+/// `FS_IOC_SETFLAGS`, `SETVERSION`, `FSSETXATTR` (linux/fs.h), ext4's `SETVERSION`, `FS_IOC_ENABLE_VERITY` (linux/fsverity.h),
+/// `FS_IOC_SET_ENCRYPTION_POLICY` (linux/fscrypt.h), `FAT_IOCTL_SET_ATTRIBUTES` (linux/msdos_fs.h), `BTRFS_IOC_SUBVOL_SETFLAGS`.
+const ATTRIBUTES: [u32; 8] =
+    [0x4008_6602, 0x4008_7602, 0x401c_5820, 0x4008_6604, 0x4080_6685, 0x800c_6613, 0x4004_7211, 0x4008_941a];
+
 // linux/socket.h, linux/net.h, linux/in.h, linux/netlink.h
 const AF_UNIX: u32 = 1;
 const AF_INET: u32 = 2;
@@ -141,6 +146,13 @@ fn terminal(list: &mut Vec<Entry>, performed: bool) {
             vec![is(1, ALL, &SUBVOLUMES)],
             Action::Fail(Errno::NotPermitted),
             "makes or takes away a directory by a name that is in memory",
+        );
+        push(
+            list,
+            "ioctl",
+            vec![is(1, ALL, &ATTRIBUTES)],
+            Action::Fail(Errno::NotPermitted),
+            "changes a file by a descriptor that only reads, whatever its name is",
         );
     }
     push(

@@ -22,7 +22,7 @@ impl Builder<'_> {
             let message = format!("`{path}` can be listed, but shows only what may be read below it");
             self.gap(&codes::DIRECTORY_ALONE, &verdict, message, point);
         }
-        if here.write != below.write && below.read {
+        if here.write != below.write && below.read && !self.lent[at] {
             let unnamed = self.judge.verdict(Verb::Write, &self.judge.unnamed_child(path));
             let own = self.judge.verdict(Verb::Write, path);
             if below.write {

@@ -67,11 +67,19 @@ impl Acting<'_> {
         }
         let directory = file_call.name == "rmdir" || flags == libc::AT_REMOVEDIR;
         let way = self.read(|| self.path(file_call.first))?;
-        let _acting = self.acting();
+        let acting = self.acting();
         let named = self.named(way, if directory { Errno::EINVAL } else { Errno::EISDIR })?;
         let seen = node::look(&named.directory, &named.last)?.ok_or(Errno::ENOENT)?;
         if named.slash && !node::is_directory(&seen) {
             return Err(Errno::ENOTDIR);
+        }
+        if directory && !self.rules.may_write(&named.name) {
+            drop(acting);
+            // The policy is not what keeps a directory with something in it.
+            let place = node::hold(&named.directory, &named.last)?;
+            if !node::is_empty(&place, self.broker.proc.as_fd())? {
+                return Err(Errno::ENOTEMPTY);
+            }
         }
         self.may_write(&named.name)?;
         let how = if directory { UnlinkatFlags::RemoveDir } else { UnlinkatFlags::NoRemoveDir };

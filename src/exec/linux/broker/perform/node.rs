@@ -35,6 +35,14 @@ pub fn hold(directory: &OwnedFd, last: &CStr) -> Result<OwnedFd, Errno> {
     openat(directory, last, OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC, Mode::empty())
 }
 
+/// Whether a directory that is held has nothing in it, as far as it may be read.
+pub fn is_empty(place: &OwnedFd, proc: BorrowedFd<'_>) -> Result<bool, Errno> {
+    let directory = open(place, OFlag::O_RDONLY | OFlag::O_DIRECTORY, proc)?;
+    let mut names = nix::dir::Dir::from_fd(directory)?;
+    let is_name = |entry: nix::dir::Entry| !matches!(entry.file_name().to_bytes(), b"." | b"..");
+    Ok(!names.iter().flatten().any(is_name))
+}
+
 /// Opens a node that is held.
 pub fn open(place: &OwnedFd, flags: OFlag, proc: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
     openat(proc, own_name(place).as_str(), flags | OFlag::O_CLOEXEC, Mode::empty())
