@@ -7,6 +7,7 @@ mod core_dump;
 mod core_pattern;
 mod device_node;
 mod directory_descriptor;
+mod flipped_in_between;
 mod hard_link;
 mod host_fifo;
 mod host_loopback;

@@ -62,12 +62,10 @@ pub struct Broker {
     proc: OwnedFd,
     /// To the supervisor.
     control: Control,
-    /// `false` for tests: what was looked at is left to the kernel then.
-    performs: bool,
     /// Calls about files are made here, and not only told of.
     files: bool,
-    /// `true` for tests: files of any process are opened.
-    opens_others: bool,
+    /// What tests take out: without [`Defence::Performed`], what was looked at is left to the kernel.
+    missing: Vec<Defence>,
     /// Held by whoever makes such a call: nothing moves meanwhile that moves by this process.
     acting: Mutex<()>,
     threads: AtomicUsize,
@@ -88,9 +86,8 @@ impl Broker {
             listener: Listener::new(listener),
             proc,
             control,
-            performs: !missing.contains(&Defence::Performed),
             files,
-            opens_others: missing.contains(&Defence::OwnProcess),
+            missing: missing.to_vec(),
             acting: Mutex::default(),
             threads: AtomicUsize::new(0),
             waiting: AtomicUsize::new(0),
@@ -101,6 +98,10 @@ impl Broker {
             rules: Rules::default(),
             untold: AtomicU64::new(0),
         })
+    }
+
+    fn has(&self, defence: &Defence) -> bool {
+        !self.missing.contains(defence)
     }
 
     /// What must stay open for it.
@@ -249,7 +250,7 @@ impl Broker {
 
     /// Connects in the command's place, for as long as that takes and somebody waits for it.
     fn perform(&self, call: &Call, socket: BorrowedFd<'_>, address: &[u8]) -> Answer {
-        if !self.performs {
+        if !self.has(&Defence::Performed) {
             return Answer::Continue;
         }
         self.dial(call, socket, address).map_or_else(|| Answer::Nobody, Answer::of)

@@ -10,6 +10,9 @@ pub enum Defence {
     SystemCall(String),
     /// That connections, and changes of files, are made in the command's place: they are looked at, and left to the kernel then.
     Performed,
+    /// That what was decided about a file is done at once: without it there is a pause in between, long enough to change whatever an
+    /// attacker can reach. No wall: nothing rests on it.
+    Prompt,
     /// That of the files in `/proc`, whoever opens them for the command opens the caller's own alone.
     OwnProcess,
     /// The whole filter, other architectures' calls included.

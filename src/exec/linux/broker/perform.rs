@@ -24,6 +24,7 @@ use super::{Broker, int};
 use crate::backend::bubblewrap::seccomp::{Act, FileCall, Operand};
 use crate::event::lock;
 use crate::exec::linux::control::Attempt;
+use crate::exec::linux::defence::Defence;
 use crate::exec::linux::kernel::with_capabilities;
 use crate::sets::path::AbsPath;
 use crate::vocabulary::Verb;
@@ -116,16 +117,26 @@ impl Acting<'_> {
     /// Does what was decided, unless nobody waits for it any more. Without the defence, the kernel does it, with what the command
     /// has made of its arguments by then.
     fn act(&self, act: impl FnOnce() -> Result<(), Errno>) -> Done {
+        self.linger();
         if !self.broker.listener.waits(self.call.id) {
             return Ok(Answer::Nobody);
         }
-        if !self.broker.performs {
+        if !self.broker.has(&Defence::Performed) {
             return Ok(Answer::Continue);
         }
         act().map(|()| Answer::Done)
     }
 
-    fn acting(&self) -> std::sync::MutexGuard<'_, ()> {
-        lock(&self.broker.acting)
+    /// Keeps whatever this process does from coming in between. A part of the defence, and not there without it.
+    fn acting(&self) -> Option<std::sync::MutexGuard<'_, ()>> {
+        self.broker.has(&Defence::Performed).then(|| lock(&self.broker.acting))
+    }
+
+    /// The moment between a decision and what it is about; for tests it is longer.
+    fn linger(&self) {
+        const PAUSE: std::time::Duration = std::time::Duration::from_millis(60);
+        if !self.broker.has(&Defence::Prompt) {
+            std::thread::sleep(PAUSE);
+        }
     }
 }

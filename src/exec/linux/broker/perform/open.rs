@@ -5,6 +5,7 @@ use super::super::notification::Answer;
 use super::target::{Named, Node, Target, find};
 use super::{Acting, Done, node};
 use crate::backend::bubblewrap::seccomp::FileCall;
+use crate::exec::linux::defence::Defence;
 use crate::sets::path::AbsPath;
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, openat};
@@ -118,6 +119,7 @@ impl Acting<'_> {
 
     /// Makes a file under a name that was decided.
     fn make_file(&self, named: &Named, wanted: &Wanted) -> Done {
+        self.linger();
         let flags = OFlag::from_bits_retain(wanted.flags.0) | OFlag::O_NOFOLLOW | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
         let open = || openat(&named.directory, named.last.as_c_str(), flags, wanted.mode);
         self.hand_over(open, wanted.has(libc::O_CLOEXEC))
@@ -125,6 +127,7 @@ impl Acting<'_> {
 
     /// Opens what is held, for as long as that takes.
     fn open_held(&self, place: &OwnedFd, wanted: &Wanted, slash: bool) -> Done {
+        self.linger();
         let (flags, cloexec) = (wanted.existing(slash), wanted.has(libc::O_CLOEXEC));
         let proc = self.broker.proc.as_fd();
         if wanted.flags.is_temporary() {
@@ -133,7 +136,7 @@ impl Acting<'_> {
         if node::kind(&fstat(place)?) == SFlag::S_IFREG {
             return self.hand_over(|| node::open(place, flags, proc), cloexec);
         }
-        if !self.broker.performs {
+        if !self.broker.has(&Defence::Performed) {
             return Ok(Answer::Continue);
         }
         match self.broker.take_long(self.call, || node::open(place, flags, proc)) {
@@ -147,7 +150,7 @@ impl Acting<'_> {
         if !self.broker.listener.waits(self.call.id) {
             return Ok(Answer::Nobody);
         }
-        if !self.broker.performs {
+        if !self.broker.has(&Defence::Performed) {
             return Ok(Answer::Continue);
         }
         self.broker.listener.hand_over(self.call.id, &open()?, cloexec)
@@ -157,7 +160,11 @@ impl Acting<'_> {
     fn own_process(&self, name: &AbsPath) -> Result<(), Errno> {
         let own = name.segments.get(1).is_some_and(|number| self.task.is_called(number));
         let first = name.segments.first().is_some_and(|first| &**first == b"proc");
-        if self.broker.opens_others || own && first && name.segments.len() > 2 { Ok(()) } else { Err(Errno::EACCES) }
+        if !self.broker.has(&Defence::OwnProcess) || own && first && name.segments.len() > 2 {
+            Ok(())
+        } else {
+            Err(Errno::EACCES)
+        }
     }
 
     /// The command's own terminal: this process has that of whoever started `srt`.
