@@ -15,7 +15,7 @@ mod near;
 pub mod real;
 
 pub use listing::{Listing, nominal};
-pub use near::{is_far, near};
+pub use near::near;
 
 use crate::ir::{MountFact, Node};
 use crate::sets::path::AbsPath;

@@ -16,7 +16,7 @@ pub mod special;
 pub use access::Access;
 pub use decide::{Verdict, Why, decide, more_specific};
 pub use decider::{Decider, Kept};
-pub use facts::{Facts, HardLink, LinkFact, MountFact, Node, NodeKind};
+pub use facts::{Facts, HardLink, LinkFact, MountFact, Node, NodeKind, is_far};
 pub use policy::{
     Assume, BoundPolicy, Expect, FileRules, LimitValue, List, Origin, Policy, Rule, RuleId, Setting, Subject,
     Suppression, Unset, Within,

@@ -171,6 +171,9 @@ pub struct Run {
     /// Let the command make namespaces and mounts of its own (Chromium, Podman, Nix, Bazel); gives up Landlock
     #[arg(long)]
     pub nest: bool,
+    /// Deny reading by the name a file is opened by, so that rules hold for files that appear later; each open takes longer
+    #[arg(long)]
+    pub strict_reads: bool,
     /// Leave this descriptor open to the command, beside 0, 1 and 2
     #[arg(long = "keep-fd", value_name = "N", value_parser = clap::value_parser!(i32).range(3..))]
     pub keep_fd: Vec<i32>,

@@ -119,7 +119,8 @@ fn attempt_once(
     // Only a root that is closed by default shows who the caller is, and to look that up takes a while.
     let closed = policy.default_read.value != Effect::Allow;
     let user = if closed { linux::caller() } else { User::default() };
-    let needs = Needs { nest: run.nest, errors_alone: !run.debug, performs: true, user };
+    let needs =
+        Needs { nest: run.nest, errors_alone: !run.debug, performs: true, strict_reads: run.strict_reads, user };
     let compiled = compile(&policy, &needs);
     let Some(mut plan) = compiled.plan else {
         output::print_diagnostics(&compiled.diagnostics, &sources, Level::Error);

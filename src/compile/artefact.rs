@@ -228,7 +228,7 @@ pub fn wfp(policy: &Policy, sources: &Sources, wanted: &[Emit]) -> Result<Built,
 /// When the filter is not what it says it closes: a mistake in this program.
 pub fn bubblewrap_unbound(policy: &Policy, sources: &Sources, wanted: &[Emit]) -> Result<Vec<(Emit, Vec<u8>)>, Fault> {
     // Whoever loads it has nobody who listens.
-    let filter = Table { nest: false, notified: false, watch: Watch::Nothing, performed: false };
+    let filter = Table { nest: false, notified: false, watch: Watch::Nothing, performed: Watch::Nothing, runs: false };
     if wanted.iter().any(|emit| matches!(emit, Emit::Seccomp | Emit::SeccompText)) {
         verify::seccomp::prove(&filter, &bpf(&filter))?;
     }

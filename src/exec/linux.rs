@@ -43,8 +43,10 @@ use crate::backend::bubblewrap::seccomp::Table;
 pub use crate::backend::bubblewrap::seccomp::Watch;
 use crate::backend::bubblewrap::{Network, Plan};
 use crate::event::Sink;
+use crate::ir::Policy;
 use crate::proxy::upstream::Upstream;
 use crate::proxy::{InForce, Rules};
+use crate::vocabulary::{Effect, Verb};
 pub use bwrap::inner_main;
 pub use caller::caller;
 pub use channel::Channel;
@@ -238,6 +240,8 @@ pub fn run_without(plan: &Plan, launch: Launch, missing: &[Defence]) -> Result<E
         keep: launch.keep,
         syscalls: Table {
             watch: if launch.rules.is_some() { launch.watch } else { Watch::Nothing },
+            runs: launch.watch != Watch::Nothing
+                && launch.rules.as_ref().is_some_and(|rules| denies_running(&rules.policy)),
             ..plan.syscalls.clone()
         },
         sockets: plan.sockets,
@@ -262,7 +266,7 @@ pub fn run_without(plan: &Plan, launch: Launch, missing: &[Defence]) -> Result<E
         rules: launch.rules.clone(),
         events: launch.events,
         watches,
-        performs: plan.syscalls.performed,
+        performs: plan.syscalls.performed != Watch::Nothing,
         announce: launch.announce,
     };
     let served = launch.rules.filter(|_| proxied || !listeners.is_empty()).map(|rules| Served {
@@ -274,6 +278,11 @@ pub fn run_without(plan: &Plan, launch: Launch, missing: &[Defence]) -> Result<E
         listeners,
     });
     supervisor::supervise(started, signals, time, &decides, served)
+}
+
+/// Whether some program may be read, and not be run: else what cannot be run is hidden.
+fn denies_running(policy: &Policy) -> bool {
+    policy.rules_of(Verb::Exec).any(|(_, rule)| rule.effect != Effect::Allow)
 }
 
 fn invalid(act: &str) -> Error {

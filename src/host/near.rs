@@ -2,19 +2,11 @@
 //! file system of another machine, or of a program, which may take any time to answer.
 
 use super::Host;
-use crate::ir::NodeKind;
+use crate::ir::{NodeKind, is_far};
 use crate::sets::path::AbsPath;
-
-/// File systems of other machines, or of programs; a look into an `autofs` mounts one.
-const FAR: &[&str] = &["9p", "afs", "autofs", "ceph", "cifs", "fuse", "ncpfs", "nfs", "nfs4", "smb3", "smbfs"];
 
 /// The most links on the way, as path_resolution(7) has it.
 const MOST_LINKS: usize = 40;
-
-/// Whether the files of such a file system may be elsewhere: mount(8)'s type, as the mount table has it.
-pub fn is_far(kind: &str) -> bool {
-    FAR.contains(&kind) || kind.starts_with("fuse.")
-}
 
 /// The path that an absolute path leads to, links followed; `None` where it leads to what may be elsewhere, or is not there,
 /// or cannot be looked at.

@@ -74,6 +74,14 @@ pub struct MountFact {
     pub read_only: bool,
 }
 
+/// File systems of other machines, or of programs; a look into an `autofs` mounts one.
+const FAR: &[&str] = &["9p", "afs", "autofs", "ceph", "cifs", "fuse", "ncpfs", "nfs", "nfs4", "smb3", "smbfs"];
+
+/// Whether the files of such a file system may be elsewhere: mount(8)'s type, as the mount table has it.
+pub fn is_far(kind: &str) -> bool {
+    FAR.contains(&kind) || kind.starts_with("fuse.")
+}
+
 /// One node of the file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Node {

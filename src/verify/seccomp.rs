@@ -198,7 +198,13 @@ mod tests {
             (false, true, Writes),
             (true, true, Opens),
         ];
-        let tables = tables.map(|(nest, notified, watch)| Table { nest, notified, watch, performed: notified && nest });
+        let tables = tables.map(|(nest, notified, watch)| Table {
+            nest,
+            notified,
+            watch,
+            performed: if notified && nest { watch } else { Nothing },
+            runs: notified,
+        });
         for table in &tables {
             for other in &tables {
                 assert_eq!(prove(table, &bpf(other)).is_ok(), table == other);
@@ -209,7 +215,8 @@ mod tests {
     /// Each value, jump and answer of a program matters, but for those behind which nothing differs.
     #[test]
     fn a_program_with_a_bit_turned_is_another() {
-        let table = Table { nest: false, notified: false, watch: Watch::Nothing, performed: false };
+        let table =
+            Table { nest: false, notified: false, watch: Watch::Nothing, performed: Watch::Nothing, runs: false };
         let right = bpf(&table);
         let mut unseen = 0;
         let places: Vec<usize> = (4..right.len() / 2).step_by(131).collect();

@@ -8,6 +8,7 @@
 mod attacks;
 mod choice;
 mod documented;
+mod far;
 mod faults;
 mod files;
 mod flags;
@@ -25,6 +26,7 @@ mod programs;
 mod sandbox;
 mod shipped;
 mod sockets;
+mod strict_reads;
 #[path = "../support.rs"]
 mod support;
 mod table;

@@ -321,6 +321,48 @@ for child in children:
     });
 }
 
+/// Programs that a rule denies to run, however they are started; not what is not there.
+#[test]
+fn what_is_denied_to_run_is_told() {
+    each(|engine, user| {
+        let rules =
+            "use std/python\nallow read, write $WORKSPACE\ndeny exec $WORKSPACE/tool because \"it was not reviewed\"";
+        let script = "#!/bin/sh\necho ran\n";
+        let scene = scene(engine, rules).by(user).file("work/tool", script).file("work/other", script);
+        for name in ["tool", "other"] {
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+            fs::set_permissions(scene.workspace().join(name), mode).unwrap();
+        }
+        let attempts = r"
+import os
+for path in ('./tool', 'none', './other'):
+    if os.fork() == 0:
+        try:
+            os.execv(path, [path])
+        except OSError as error:
+            print(path, error.errno, flush=True)
+        os._exit(0)
+    os.wait()
+if os.fork() == 0:
+    try:
+        os.execve(os.open('tool', os.O_RDONLY | os.O_CLOEXEC), ['tool'], {})
+    except OSError as error:
+        print(error.errno, flush=True)
+    os._exit(0)
+os.wait()
+os.chdir('/')
+os.system('cd ~/work; PATH=.:$PATH; tool 2>/dev/null || true')
+";
+        let output = scene.run_command(["python3", "-S", "-c", attempts]);
+        assert_eq!(output.ok(), "./tool 13\nnone 2\nran\n13", "{engine} {user:?} {output:?}");
+        assert_eq!(told(&scene), ["exec ~/work/tool"], "{engine} {user:?}");
+        let events = events(&scene);
+        assert!(events.len() >= 2, "{events:?}");
+        assert_eq!(events[0]["because"], "it was not reviewed");
+        assert_eq!(events[0]["outcome"], "predicted");
+    });
+}
+
 /// Who wants to hear nothing is told nothing, at no cost: no call is then looked at.
 #[test]
 fn quiet_is_quiet() {

@@ -40,6 +40,9 @@ pub struct Needs {
     /// Whoever carries the plan out can make the calls that change files in the command's place: so rules hold over names that
     /// are not there yet.
     pub performs: bool,
+    /// `--strict-reads`: opens for reading are made so, too, wherever they are, so that what is denied to read is denied when it
+    /// appears. Needs `performs`, and no `nest`.
+    pub strict_reads: bool,
     /// Who runs the command, for the minimal `/etc/passwd` of a closed root.
     pub user: User,
 }
@@ -88,6 +91,11 @@ pub fn lower(policy: &BoundPolicy, needs: &Needs) -> Result<Lowered, Vec<Diagnos
     errors.extend(std::mem::take(&mut layout.errors));
     gaps.append(&mut layout.gaps);
     if needs.nest {
+        if needs.strict_reads {
+            errors.push(
+                Diagnostic::new(&codes::NEST_CONFLICT, "`--nest` cannot hold `--strict-reads`").help("leave one out"),
+            );
+        }
         errors.extend(later.iter().filter(|gap| *gap.code == codes::LATER_NAMES).map(|gap| {
             let mut refused = Diagnostic::new(&codes::NEST_CONFLICT, codes::NEST_CONFLICT_SAYS)
                 .help("run without `--nest`, or name paths that exist");
@@ -112,7 +120,12 @@ pub fn lower(policy: &BoundPolicy, needs: &Needs) -> Result<Lowered, Vec<Diagnos
             nest: needs.nest,
             notified: true,
             watch: seccomp::Watch::Nothing,
-            performed: performed != Performed::Nothing,
+            performed: match performed {
+                Performed::Nothing => seccomp::Watch::Nothing,
+                _ if needs.strict_reads => seccomp::Watch::Opens,
+                _ => seccomp::Watch::Writes,
+            },
+            runs: false,
         },
         unheard: performed == Performed::Accepted,
         sockets,

@@ -27,8 +27,10 @@ pub struct Table {
     pub notified: bool,
     /// Of which calls about files somebody who listens is told.
     pub watch: Watch,
-    /// Calls that change files are made by whoever listens: rules speak of names that are not there yet.
-    pub performed: bool,
+    /// Which calls about files are made by whoever listens: rules speak of names that are not there yet.
+    pub performed: Watch,
+    /// Somebody who listens is told of what is run.
+    pub runs: bool,
 }
 
 /// The machine the filter is for.

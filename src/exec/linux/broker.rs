@@ -11,6 +11,7 @@
 //!
 //! For each call served there is a file; this one knows which is whose, and what all have in common.
 
+mod far;
 mod files;
 mod notification;
 mod perform;
@@ -26,8 +27,9 @@ pub use task::{CAPABILITIES, may_look};
 
 use super::control::{Control, Failure, Report};
 use super::defence::Defence;
-use super::kernel;
+use crate::backend::bubblewrap::seccomp::{Act, FileCall, Watch};
 use crate::event::lock;
+use far::Far;
 use nix::errno::Errno;
 use nix::unistd::{Pid, gettid};
 use notification::{Answer, Call, Listener};
@@ -36,7 +38,7 @@ use relay::Relays;
 use rules::Rules;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 use task::Task;
 use unix::Own;
@@ -62,8 +64,8 @@ pub struct Broker {
     proc: OwnedFd,
     /// To the supervisor.
     control: Control,
-    /// Calls about files are made here, and not only told of.
-    files: bool,
+    /// Which calls about files are made here, and not only told of.
+    performed: Watch,
     /// What tests take out: without [`Defence::Performed`], what was looked at is left to the kernel.
     missing: Vec<Defence>,
     /// Held by whoever makes such a call: nothing moves meanwhile that moves by this process.
@@ -76,17 +78,24 @@ pub struct Broker {
     questions: Questions,
     relays: Arc<Relays>,
     rules: Rules,
+    far: OnceLock<Far>,
     /// How much the supervisor was not told, as it did not listen in time.
     untold: AtomicU64,
 }
 
 impl Broker {
-    pub fn new(listener: OwnedFd, proc: OwnedFd, control: Control, files: bool, missing: &[Defence]) -> Arc<Broker> {
+    pub fn new(
+        listener: OwnedFd,
+        proc: OwnedFd,
+        control: Control,
+        performed: Watch,
+        missing: &[Defence],
+    ) -> Arc<Broker> {
         Arc::new(Broker {
             listener: Listener::new(listener),
             proc,
             control,
-            files,
+            performed,
             missing: missing.to_vec(),
             acting: Mutex::default(),
             threads: AtomicUsize::new(0),
@@ -96,6 +105,7 @@ impl Broker {
             questions: Questions::default(),
             relays: Arc::default(),
             rules: Rules::default(),
+            far: OnceLock::new(),
             untold: AtomicU64::new(0),
         })
     }
@@ -201,7 +211,7 @@ impl Broker {
     /// Without a broker the command could do nothing that is performed: the run is over, and says why.
     fn give_up(&self, errno: Errno) -> ! {
         let _ = self.control.report(&Report::Failed(Failure::setup("go on serving system calls", errno)));
-        kernel::exit(125)
+        super::init::end(125)
     }
 
     fn answer(&self, call: &Call) -> Answer {
@@ -212,7 +222,7 @@ impl Broker {
                 Ok(Answer::Continue)
             }
             number => match files::file_call(number) {
-                Some(file_call) if self.files && files::writes(call, file_call) => self.perform_file(call, file_call),
+                Some(file_call) if self.is_performed(call, file_call) => self.perform_file(call, file_call),
                 Some(file_call) => {
                     self.foresee(call, file_call);
                     Ok(Answer::Continue)
@@ -224,6 +234,14 @@ impl Broker {
             Ok(answer) => answer,
             Err(_) if !self.listener.waits(call.id) => Answer::Nobody,
             Err(errno) => Answer::Failed(errno),
+        }
+    }
+
+    fn is_performed(&self, call: &Call, file_call: &FileCall) -> bool {
+        match self.performed {
+            Watch::Nothing => false,
+            Watch::Writes => files::writes(call, file_call),
+            Watch::Opens => file_call.act != Act::Run,
         }
     }
 
@@ -303,6 +321,15 @@ impl Broker {
                 }
             }
         }
+    }
+
+    /// What may take any time to answer.
+    fn far(&self) -> Result<&Far, Errno> {
+        if let Some(far) = self.far.get() {
+            return Ok(far);
+        }
+        let far = Far::look(self.proc.as_fd())?;
+        Ok(self.far.get_or_init(|| far))
     }
 
     /// What a failed look at the command comes to. It is refused what cannot be looked at (a program that its user may

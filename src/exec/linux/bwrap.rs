@@ -165,6 +165,8 @@ fn keep(control: &Control, bwrap: impl FnOnce() -> Failure) -> Result<std::conve
     kernel::default_action(Signal::SIGCHLD).map_err(step("reset signals"))?;
     nix::sys::prctl::set_child_subreaper(true).map_err(step("take orphans in"))?;
     let Some(child) = kernel::fork().map_err(step("fork"))? else { return Err(bwrap()) };
+    // Whoever reads what the command writes does not wait for this process, which may have to stay a while.
+    kernel::close_all_but(&[control.as_raw_fd()]).map_err(step("close descriptors"))?;
     let mut mask = SigSet::empty();
     mask.add(Signal::SIGCHLD);
     mask.add(Signal::SIGTERM);

@@ -6,7 +6,7 @@ use super::beside::Bell;
 use super::control::{Control, Failure, Report, Stage};
 use super::defence::Defence;
 use super::{kernel, landlock, wire};
-use crate::backend::bubblewrap::seccomp::{self, Architecture};
+use crate::backend::bubblewrap::seccomp::{self, Architecture, Watch};
 use crate::backend::bubblewrap::{Landlock, Limits};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, FdFlag, fcntl};
@@ -157,7 +157,7 @@ fn confine_and_filter(
     if command.has(&Defence::NoPrivileges) {
         nix::sys::prctl::set_no_new_privs().map_err(step("set no_new_privs"))?;
     }
-    let last = command.syscalls.watch == seccomp::Watch::Opens;
+    let last = command.syscalls.watch.max(command.syscalls.performed) == Watch::Opens;
     if !last {
         filter_calls(command, filter, first, listens)?;
     }
@@ -228,7 +228,7 @@ fn load(
     } else {
         Errno::EPERM
     };
-    if command.syscalls.performed && !command.unheard {
+    if command.syscalls.performed != Watch::Nothing && !command.unheard {
         return Err(Failure::setup("change files in the command's place (see `srt doctor`)", errno));
     }
     if command.sockets {

@@ -9,6 +9,7 @@ use super::control::{Control, Failure, Report, Word};
 use super::defence::Defence;
 use super::kernel::{self, Change};
 use super::{network, supervisor};
+use crate::backend::bubblewrap::seccomp::Watch;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
@@ -69,13 +70,13 @@ pub fn hear(
     command: &Control,
     proc: Option<OwnedFd>,
     missing: &[Defence],
-    files: bool,
+    performed: Watch,
 ) -> Result<Option<Arc<Broker>>, Failure> {
     let failed = |errno| Failure::setup("listen to the system call filter", errno);
     match (command.take_listener(), proc) {
         (Ok(listener), Some(proc)) => {
             let control = control.try_clone().map_err(failed)?;
-            Ok(Some(Broker::new(listener, proc, control, files, missing)))
+            Ok(Some(Broker::new(listener, proc, control, performed, missing)))
         }
         (Ok(_), None) => Err(failed(Errno::ENOTSUP)),
         (Err(why), _) => {
@@ -110,7 +111,7 @@ pub fn attend(
         ready.extend(idle.as_ref().map(|broker| PollFd::new(broker.listener(), PollFlags::POLLIN)));
         match poll(&mut ready, PollTimeout::NONE) {
             Ok(_) | Err(Errno::EINTR) => (),
-            Err(_) => kernel::exit(125),
+            Err(_) => end(125),
         }
         let called = ready.get(2).and_then(PollFd::revents).unwrap_or(PollFlags::empty());
         if !called.is_empty()
@@ -123,6 +124,16 @@ pub fn attend(
         while let Ok(Some(_)) = children.read_signal() {}
         reap(control, child, broker.map(AsRef::as_ref));
     }
+}
+
+/// Ends pid 1, and every process in the sandbox: at once, although a thread of this process may have to wait for a file system that
+/// does not answer before the kernel takes the rest down.
+pub fn end(status: i32) -> ! {
+    // To all of them, where they are all of a namespace.
+    if nix::unistd::getpid().as_raw() == 1 {
+        let _ = nix::sys::signal::kill(Pid::from_raw(-1), Signal::SIGKILL);
+    }
+    kernel::exit(status)
 }
 
 /// What the supervisor says. The end of pid 1 is the end of every process in the sandbox.
@@ -142,7 +153,7 @@ fn heed(control: &Control, child: Pid, broker: Option<&Broker>) {
             Ok(Some(Word::Socket { v6 })) => {
                 let socket = network::connection(v6).map_err(|errno| errno as i32);
                 if control.report(&Report::Socket(socket)).is_err() {
-                    kernel::exit(125);
+                    end(125);
                 }
             }
             Ok(Some(Word::Signal(signal))) => {
@@ -152,7 +163,7 @@ fn heed(control: &Control, child: Pid, broker: Option<&Broker>) {
             }
             Err(Errno::EAGAIN) => return,
             Err(Errno::EINTR) => (),
-            Ok(None) | Err(_) => kernel::exit(125),
+            Ok(None) | Err(_) => end(125),
         }
     }
 }
@@ -163,7 +174,7 @@ fn reap(control: &Control, child: Pid, broker: Option<&Broker>) {
             Ok(None) | Err(Errno::ECHILD) => return,
             Ok(Some((pid, change))) if pid == child => change,
             Ok(Some(_)) | Err(Errno::EINTR) => continue,
-            Err(_) => kernel::exit(125),
+            Err(_) => end(125),
         };
         let (report, ended) = match change {
             Change::Exited(code) => (Report::Exited(code), true),
@@ -175,7 +186,7 @@ fn reap(control: &Control, child: Pid, broker: Option<&Broker>) {
             if let Some(broker) = broker {
                 broker.finish();
             }
-            kernel::exit(if sent { 0 } else { 125 });
+            end(if sent { 0 } else { 125 });
         }
     }
 }

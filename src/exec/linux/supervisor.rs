@@ -128,6 +128,8 @@ struct Supervisor<'d> {
     exit: Option<Exit>,
     timed_out: bool,
     given_up: Option<i32>,
+    /// When the sandbox should be gone at the latest, once its end has come.
+    ending: Option<Instant>,
     /// Who waits for a socket of the sandbox's network, in the order in which pid 1 was asked.
     waiting: VecDeque<oneshot::Sender<std::io::Result<OwnedFd>>>,
 }
@@ -153,11 +155,12 @@ pub fn supervise(
         exit: None,
         timed_out: false,
         given_up: None,
+        ending: None,
         waiting: VecDeque::new(),
     };
     let mut deadline = None;
     let mut proxy_failure = None;
-    while !supervisor.ended(timeout(deadline))? {
+    while !supervisor.ended(timeout(supervisor.earlier(deadline)))? && !supervisor.is_left() {
         if supervisor.ready && deadline.is_none() {
             deadline = time.and_then(|time| Instant::now().checked_add(time));
         }
@@ -303,8 +306,8 @@ impl Supervisor<'_> {
             Report::Failed(failure) => {
                 self.failure.get_or_insert(failure);
             }
-            Report::Exited(code) => self.exit = Some(Exit::Code(code)),
-            Report::Signaled(signal) => self.exit = Some(Exit::Signal(signal)),
+            Report::Exited(code) => self.end(Exit::Code(code)),
+            Report::Signaled(signal) => self.end(Exit::Signal(signal)),
             Report::Stopped(_) => (),
             Report::Socket(socket) => {
                 if let Some(waiting) = self.waiting.pop_front() {
@@ -336,8 +339,36 @@ impl Supervisor<'_> {
         }
     }
 
+    fn end(&mut self, exit: Exit) {
+        self.exit = Some(exit);
+        self.soon();
+    }
+
+    /// From now on it takes as long as what ends in order takes, and much more.
+    fn soon(&mut self) {
+        const PATIENCE: Duration = Duration::from_secs(10);
+        self.ending = self.ending.or_else(|| Instant::now().checked_add(PATIENCE));
+    }
+
+    fn earlier(&self, deadline: Option<Instant>) -> Option<Instant> {
+        self.ending.into_iter().chain(deadline).min()
+    }
+
+    /// Whether its end has come, and it does not end: the kernel lets nobody go who waits for a file system that does not answer.
+    fn is_left(&self) -> bool {
+        let is_left = self.ending.is_some_and(|ending| Instant::now() >= ending);
+        if is_left {
+            let process = self.started.pid;
+            (self.decides.announce)(&format!(
+                "process {process} of the sandbox cannot end: it waits for a file system that does not answer; what the command was doing there is left to that"
+            ));
+        }
+        is_left
+    }
+
     /// Every process in the sandbox dies with its first.
-    fn kill(&self) {
+    fn kill(&mut self) {
+        self.soon();
         let _ = kernel::send_signal(self.started.pidfd.as_fd(), self.started.ending as i32);
     }
 
@@ -396,12 +427,16 @@ impl Supervisor<'_> {
             let mut proxy = std::pin::pin!(proxy);
             let mut failure = None;
             loop {
-                let at = tokio::time::Instant::from_std(deadline.unwrap_or_else(Instant::now));
+                let earlier = self.earlier(deadline);
+                let at = tokio::time::Instant::from_std(earlier.unwrap_or_else(Instant::now));
                 let ready = tokio::select! {
                     ready = gone.readable() => ready,
                     ready = signals.readable() => ready,
                     ready = control.readable(), if self.heard != Heard::Closed => ready,
-                    () = tokio::time::sleep_until(at), if deadline.is_some() => {
+                    () = tokio::time::sleep_until(at), if earlier.is_some() => {
+                        if self.is_left() {
+                            return Ok(failure);
+                        }
                         self.time_out();
                         deadline = None;
                         continue;

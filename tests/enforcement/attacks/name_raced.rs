@@ -2,7 +2,8 @@
 //! its directories and links are names, its beginning is a descriptor, and each of them another thread changes meanwhile.
 
 use crate::sandbox::{Run, for_each_user};
-use sandbox_runtime::exec::linux::Defence;
+use sandbox_runtime::backend::bubblewrap::Mount;
+use sandbox_runtime::exec::linux::{Defence, Watch};
 
 /// What every attack has in common: a name that is denied, one that is not, and a number of tries, and of seconds.
 const BEGIN: &str = r"
@@ -133,7 +134,7 @@ fn lose(tries: usize) {
                 // Without the defence for as long as a busy machine may take.
                 let (tries, seconds) = if missing.is_some() { (10_000_000, 10) } else { (tries, 600) };
                 run.command.extend([tries.to_string(), seconds.to_string()]);
-                assert!(run.plan.syscalls.performed);
+                assert_eq!(run.plan.syscalls.performed, Watch::Writes);
                 let said = missing.into_iter().fold(run, Run::without).succeeds();
                 let made = ["denied", "d/denied"].iter().any(|denied| place.join(denied).symlink_metadata().is_ok());
                 std::fs::remove_dir_all(&place).unwrap();
@@ -143,5 +144,45 @@ fn lose(tries: usize) {
             let (said, _) = attempt(Some(Defence::Performed));
             assert_eq!(said, "won\n", "{name} {user:?}: the race is lost by itself");
         }
+    });
+}
+
+/// What is denied to read is read by no flip of the path, where each open is decided.
+#[test]
+fn no_reading_is_won_by_a_race() {
+    const READ: &str = r"
+def attempt():
+    fd = libc.open(ctypes.c_void_p(place), os.O_RDONLY)
+    if fd >= 0:
+        if os.read(fd, 9) == b'secret':
+            os.symlink('x', 'd/denied')
+        os.close(fd)
+until(attempt)
+os.kill(flipper, 9)
+";
+    for_each_user(|user, scratch| {
+        let place = scratch.join("read");
+        let attempt = |missing: Option<Defence>| {
+            crate::sandbox::make_directory(&place, user);
+            crate::sandbox::make_directory(&place.join("d"), user);
+            for name in ["harmle", "secret"] {
+                crate::sandbox::write(&place.join(name), name, user);
+            }
+            let script = format!("{BEGIN}{}{READ}", FLIPPER.replace("b'denied\\0'", "b'secret\\0'"));
+            let rules = "allow write $WORKSPACE\ndeny read $WORKSPACE/secret";
+            let mut run = Run::policy(rules, &place, "").with_python(&script).as_user_of(user);
+            // Nothing but the decision holds.
+            run.plan
+                .mounts
+                .retain(|mount| !matches!(mount, Mount::MaskFile { path, .. } if path.ends_with(b"/secret")));
+            run.plan.syscalls.performed = Watch::Opens;
+            let (tries, seconds) = if missing.is_some() { (10_000_000, 10) } else { (2000, 600) };
+            run.command.extend([tries.to_string(), seconds.to_string()]);
+            let said = missing.into_iter().fold(run, Run::without).succeeds();
+            std::fs::remove_dir_all(&place).unwrap();
+            said
+        };
+        assert_eq!(attempt(None), "2000\n", "{user:?}");
+        assert_eq!(attempt(Some(Defence::Performed)), "won\n", "{user:?}: the race is lost by itself");
     });
 }

@@ -2,7 +2,7 @@
 //! command, may look into itself.
 
 use crate::sandbox::{Run, for_each_user};
-use sandbox_runtime::exec::linux::Defence;
+use sandbox_runtime::exec::linux::{Defence, Watch};
 
 const SCRIPT: &str = r"
 import os
@@ -42,7 +42,7 @@ fn nobodys_process_but_the_callers_is_opened() {
     for_each_user(|user, scratch| {
         let rules = "allow write $WORKSPACE\ndeny write $WORKSPACE/denied";
         let run = Run::policy(rules, scratch, "").with_python(SCRIPT).as_user_of(user);
-        assert!(run.plan.syscalls.performed);
+        assert_eq!(run.plan.syscalls.performed, Watch::Writes);
         assert_eq!(run.succeeds(), "own\n", "{user:?}");
         for link in ["one", "all", "memory", "own"] {
             std::fs::remove_file(scratch.join(link)).unwrap();

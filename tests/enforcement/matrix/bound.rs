@@ -6,6 +6,7 @@ use sandbox_runtime::backend::bubblewrap::{Mount, Needs, Plan, User, lower};
 use sandbox_runtime::bind::bind;
 use sandbox_runtime::compile::compile;
 use sandbox_runtime::diagnostic::{Diagnostic, Level, any_error};
+use sandbox_runtime::exec::linux::Watch;
 use sandbox_runtime::host::real::Machine;
 use sandbox_runtime::ir::operation::{Operation, permits};
 use sandbox_runtime::ir::{Access, BoundPolicy, Decider, Rule, Subject, Verdict, Why};
@@ -94,6 +95,7 @@ pub fn user(id: Option<u32>, performs: bool) -> Needs {
         nest: false,
         errors_alone: false,
         performs,
+        strict_reads: false,
         user: User { name: "someone".into(), uid, group: "someone".into(), gid },
     }
 }
@@ -183,7 +185,7 @@ impl Bound {
             // What it holds would come under other rules.
             Errno::EXDEV
                 if moves
-                    && self.plan.syscalls.performed
+                    && self.plan.syscalls.performed != Watch::Nothing
                     && places.iter().any(|place| self.kind(place) == Some(Kind::Directory)) =>
             {
                 return Some("EXDEV");

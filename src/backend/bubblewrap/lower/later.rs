@@ -35,7 +35,8 @@ pub(super) fn gaps(tree: &Tree, layout: &Layout, judge: &Judge<'_>, needs: &Need
     let accepts: Vec<_> =
         judge.policy.suppressions.iter().filter(|comment| comment.code == codes::LATER_NAMES.name).collect();
     let performs = needs.performs && !needs.nest;
-    let mut performed = if layout.opened { Performed::Needed } else { Performed::Nothing };
+    let strict = performs && needs.strict_reads;
+    let mut performed = if layout.opened || strict { Performed::Needed } else { Performed::Nothing };
     let writable = writable_roots(tree, layout);
     let closed = if errors_alone { Vec::new() } else { closed_tops(tree, layout) };
     let search = Search { tree, layout, judge, writable, errors_alone, closed };
@@ -88,6 +89,9 @@ pub(super) fn gaps(tree: &Tree, layout: &Layout, judge: &Judge<'_>, needs: &Need
             gaps.push(not_granted(rule, &witness));
         }
     }
+    if strict {
+        outside.retain(|(rule, _)| rule.verb != Verb::Read);
+    }
     gaps.extend(from_outside(judge, &outside));
     (gaps, performed)
 }
@@ -119,6 +123,7 @@ fn from_outside(judge: &Judge<'_>, outside: &[(&Rule, AbsPath)]) -> Vec<Diagnost
         gaps.push(
             Diagnostic::new(&codes::LATER_FROM_OUTSIDE, message)
                 .label(rule.span, "denied where it exists at the start")
+                .help("`srt run --strict-reads` denies it when it appears")
                 .witness(format!("read {witness}")),
         );
     }

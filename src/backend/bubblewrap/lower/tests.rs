@@ -335,13 +335,30 @@ fn names_that_a_rule_opens_later() {
     };
     let (mounts, gaps, performed, unheard) = plan(true);
     assert_eq!(mounts, ["bind /data rw", "bind /ws rw", "bind /ws/kept ro"]);
-    assert_eq!((gaps, performed, unheard), (vec![], true, false));
+    assert_eq!((gaps, performed, unheard), (vec![], seccomp::Watch::Writes, false));
     let (mounts, gaps, performed, _) = plan(false);
     assert!(
         mounts.contains(&"bind /ws/a.snap rw".to_owned()) && !mounts.contains(&"bind /ws rw".to_owned()),
         "{mounts:?}"
     );
-    assert!(gaps.iter().filter(|gap| gap.starts_with("not-granted write ")).count() == 3 && !performed, "{gaps:?}");
+    assert!(gaps.iter().filter(|gap| gap.starts_with("not-granted write ")).count() == 3, "{gaps:?}");
+    assert_eq!(performed, seccomp::Watch::Nothing);
+}
+
+/// Where each open is decided, something outside makes nothing that could be read; whoever may mount inside goes round that.
+#[test]
+fn names_that_are_hidden_when_they_appear() {
+    let lower = |nest: bool, strict_reads: bool| {
+        let bound = bind(policy(Effect::Allow, rules(&["deny read /data/absent"])), &Listing::new(&["/data/"]));
+        lower(&bound, &Needs { nest, strict_reads, performs: true, ..Needs::default() })
+    };
+    let lax = lower(false, false).unwrap();
+    assert_eq!(gap_lines(&lax.gaps), ["later-from-outside read /data/absent"]);
+    assert_eq!(lax.plan.syscalls.performed, seccomp::Watch::Nothing);
+    let strict = lower(false, true).unwrap();
+    assert_eq!(gap_lines(&strict.gaps), [""; 0]);
+    assert_eq!(strict.plan.syscalls.performed, seccomp::Watch::Opens);
+    assert_eq!(lower(true, true).unwrap_err()[0].code.name, "nest-conflict");
 }
 
 #[test]

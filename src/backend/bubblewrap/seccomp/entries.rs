@@ -110,7 +110,7 @@ pub fn entries(table: &Table) -> Vec<Entry> {
     if table.notified {
         files::watched(&mut list, table);
     }
-    terminal(&mut list, table.performed);
+    terminal(&mut list, table.performed != files::Watch::Nothing);
     sockets(&mut list, table.notified);
     if !table.nest {
         namespaces(&mut list);

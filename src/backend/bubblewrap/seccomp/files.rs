@@ -6,8 +6,8 @@
 use super::Table;
 use super::entries::{Action, Entry, Errno, Test};
 
-/// Which calls about files are notified of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+/// Which calls about files: those that are notified of, or made by whoever listens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, serde::Serialize, serde::Deserialize)]
 pub enum Watch {
     #[default]
     Nothing,
@@ -32,6 +32,7 @@ impl FileCall {
     pub fn writes(&self, flags: impl FnOnce(u8) -> u32) -> bool {
         match self.act {
             Act::Open(Some(argument)) => flags(argument) & WRITE_INTENT != 0,
+            Act::Run => false,
             _ => true,
         }
     }
@@ -49,6 +50,8 @@ pub enum Act {
     Change,
     Rename,
     Link,
+    /// Runs what is there. The kernel does it, whoever is told.
+    Run,
 }
 
 /// Where a path is.
@@ -92,7 +95,7 @@ const fn two(name: &'static str, act: Act, first: Operand, second: Operand) -> F
 
 /// Those with arguments that a filter tests first, by how often programs make them.
 pub static FILE_CALLS: &[FileCall] = {
-    use Act::{Change, Link, Make, Open, Remove, Rename};
+    use Act::{Change, Link, Make, Open, Remove, Rename, Run};
     use Last::{Followed, FollowedBy, Kept, KeptBy, Opened};
     &[
         one("openat", Open(Some(2)), at(0, 1, Opened)),
@@ -130,6 +133,8 @@ pub static FILE_CALLS: &[FileCall] = {
         one("lremovexattr", Change, here(0, Kept)),
         one("removexattrat", Change, at(0, 1, KeptBy(2))),
         one("file_setattr", Change, at(0, 1, KeptBy(4))),
+        one("execve", Run, here(0, Followed)),
+        one("execveat", Run, at(0, 1, KeptBy(4))),
     ]
 };
 
@@ -150,20 +155,20 @@ const BY_DESCRIPTOR: [&str; 4] = ["fchmod", "fchown", "fsetxattr", "fremovexattr
 const NEWER: [&str; 3] = ["setxattrat", "removexattrat", "file_setattr"];
 
 pub(super) fn watched(list: &mut Vec<Entry>, table: &Table) {
-    if table.watch == Watch::Nothing && !table.performed {
-        return;
-    }
+    let told = table.watch.max(table.performed);
+    let performed = table.performed != Watch::Nothing;
     let mut push = |call, tests, action, reason| list.push(Entry { call, tests, action, reason });
-    for call in FILE_CALLS {
+    let is_wanted = |call: &&FileCall| if call.act == Act::Run { table.runs } else { told != Watch::Nothing };
+    for call in FILE_CALLS.iter().filter(is_wanted) {
         let flags = |argument, mask, among| vec![Test { argument, mask, values: vec![0], among }];
-        let tests = match (call.act, table.watch) {
-            (Act::Open(Some(argument)), watch) => {
+        let tests = match call.act {
+            Act::Open(Some(argument)) => {
                 push(call.name, flags(argument, PLACE, false), Action::Allow, "O_PATH opens nothing (open(2))");
-                if watch == Watch::Opens { Vec::new() } else { flags(argument, WRITE_INTENT, false) }
+                if told == Watch::Opens { Vec::new() } else { flags(argument, WRITE_INTENT, false) }
             }
             _ => Vec::new(),
         };
-        if !table.performed {
+        if !performed || call.act == Act::Run {
             push(call.name, tests, Action::Notify, "told where the policy refuses it; the kernel decides");
         } else if NEWER.contains(&call.name) {
             push(
@@ -176,7 +181,7 @@ pub(super) fn watched(list: &mut Vec<Entry>, table: &Table) {
             push(call.name, tests, Action::Notify, "its paths are in memory: made by srt, or refused");
         }
     }
-    if table.performed {
+    if performed {
         push("bind", Vec::new(), Action::Notify, "makes the file of a unix socket: made by srt, or refused");
         for call in BY_DESCRIPTOR {
             push(

@@ -35,6 +35,8 @@ static NUMBERS: &[Line] = &[
     x86("creat", 85),
     x86("create_module", 174),
     both("delete_module", 176, 106),
+    both("execve", 59, 221),
+    both("execveat", 322, 281),
     both("fanotify_init", 300, 262),
     both("fchmod", 91, 52),
     both("fchmodat", 268, 53),

@@ -4,14 +4,15 @@ use super::entries::{Action, Entry, Errno, Test};
 use super::*;
 
 const MACHINES: [Architecture; 2] = [Architecture::X86_64, Architecture::Aarch64];
-const TABLES: [Table; 7] = [
-    Table { nest: false, notified: false, watch: Watch::Nothing, performed: false },
-    Table { nest: true, notified: false, watch: Watch::Nothing, performed: false },
-    Table { nest: false, notified: true, watch: Watch::Nothing, performed: false },
-    Table { nest: true, notified: true, watch: Watch::Nothing, performed: false },
-    Table { nest: false, notified: true, watch: Watch::Writes, performed: false },
-    Table { nest: true, notified: true, watch: Watch::Opens, performed: false },
-    Table { nest: false, notified: true, watch: Watch::Nothing, performed: true },
+const TABLES: [Table; 8] = [
+    Table { nest: false, notified: false, watch: Watch::Nothing, performed: Watch::Nothing, runs: false },
+    Table { nest: true, notified: false, watch: Watch::Nothing, performed: Watch::Nothing, runs: false },
+    Table { nest: false, notified: true, watch: Watch::Nothing, performed: Watch::Nothing, runs: false },
+    Table { nest: true, notified: true, watch: Watch::Nothing, performed: Watch::Nothing, runs: false },
+    Table { nest: false, notified: true, watch: Watch::Writes, performed: Watch::Nothing, runs: false },
+    Table { nest: true, notified: true, watch: Watch::Opens, performed: Watch::Nothing, runs: false },
+    Table { nest: false, notified: true, watch: Watch::Nothing, performed: Watch::Writes, runs: false },
+    Table { nest: false, notified: true, watch: Watch::Writes, performed: Watch::Opens, runs: true },
 ];
 
 fn call(architecture: Architecture, number: u32, arguments: [u64; 6]) -> Call {
@@ -240,14 +241,30 @@ fn files_are_told_of_as_far_as_asked() {
             let number = machine.number(name).unwrap_or(stat);
             for (watch, want) in [Watch::Nothing, Watch::Writes, Watch::Opens].into_iter().zip(answers) {
                 let answer = |notified| {
-                    let program =
-                        assemble(&entries(&Table { nest: false, notified, watch, performed: false }), machine);
+                    let program = assemble(
+                        &entries(&Table { nest: false, notified, watch, performed: Watch::Nothing, runs: false }),
+                        machine,
+                    );
                     run(&program, &call(machine, number, [*a, *b, *c, *d, 0, 0]))
                 };
                 assert_eq!(answer(true), Some(*want), "{machine:?} {watch:?} {name}");
                 assert_eq!(answer(false), Some(allow), "{machine:?} {watch:?} {name}");
             }
         }
+    }
+}
+
+/// Where opens are made for the command, all are; of what it runs somebody is told.
+#[test]
+fn what_reads_is_performed_where_that_is_wanted() {
+    for machine in MACHINES {
+        let program = assemble(&entries(&TABLES[7]), machine);
+        let answer = |name: &str, flags: u64| {
+            run(&program, &call(machine, machine.number(name).unwrap(), [0, 1, flags, 0, 0, 0])).unwrap()
+        };
+        let (notify, allow) = (0x7fc0_0000, 0x7fff_0000);
+        assert_eq!([answer("openat", 0), answer("openat", 1), answer("execve", 0), answer("execveat", 0)], [notify; 4]);
+        assert_eq!(answer("openat", 0o10_000_000), allow);
     }
 }
 

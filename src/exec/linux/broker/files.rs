@@ -1,4 +1,4 @@
-//! Calls that change files, or open them: told of where the policy refuses them, and left to the kernel, which decides
+//! Calls that change files, open or run them: told of where the policy refuses them, and left to the kernel, which decides
 //! afterwards, on what the command has made of its arguments by then. So what is told here is a prediction, and holds nobody.
 //!
 //! Not told: what fails by itself, as there is nothing there, or something already; what leads into `/proc` and `/dev`, which are
@@ -95,16 +95,17 @@ impl Broker {
             return None;
         }
         let rules = self.rules.get(&self.control)?;
-        let first = first.look(follows(call, file_call.first.last, flags), self.proc.as_fd())?;
+        let first = first.look(&task, follows(call, file_call.first.last, flags), self.proc.as_fd())?;
         let refused = match (file_call.act, flags, second) {
             (Act::Open(_), Some(flags), _) => open(rules, &first, flags),
             (Act::Make, ..) => made(rules, &first),
             (Act::Rename | Act::Link, _, Some(second)) if first.state == State::There => {
-                let second = second?.look(false, self.proc.as_fd())?;
+                let second = second?.look(&task, false, self.proc.as_fd())?;
                 let taken = second.state == State::There && file_call.act == Act::Link;
                 let old = refused(rules, &first, Verb::Write);
                 old.or_else(|| if taken { None } else { refused_or_hidden(rules, &second) })
             }
+            (Act::Run, ..) if first.state == State::There => refused(rules, &first, Verb::Exec),
             (Act::Remove | Act::Change, ..) if first.state == State::There => refused(rules, &first, Verb::Write),
             _ => None,
         };
@@ -153,7 +154,11 @@ fn refused(rules: &Held, found: &Found, verb: Verb) -> Refused {
     if path.segments.first().is_some_and(|first| own.contains(&&**first)) {
         return None;
     }
-    let allowed = if verb == Verb::Read { rules.may_read(&path) } else { rules.may_write(&path) };
+    let allowed = match verb {
+        Verb::Read => rules.may_read(&path),
+        Verb::Exec => rules.may_run(&path),
+        _ => rules.may_write(&path),
+    };
     (!allowed).then(|| (verb, found.path.clone()))
 }
 

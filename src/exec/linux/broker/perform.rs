@@ -6,6 +6,11 @@
 //! descriptors meanwhile, nothing is done under a name that was not decided. All of it happens under one lock, so that nothing
 //! made by this process moves in between; opening what is there already does not need it, and may take long.
 //!
+//! A file system of a program's, or of another machine, may take any time over a look-up. There it is looked up once before the lock
+//! is taken, so that whoever hangs there hangs alone; and what is made or removed there is so after the lock was let go: a directory
+//! is renamed only where the rules say the same of both names, so that a decision about a name in one holds wherever it is by then. Only
+//! a rename keeps the lock.
+//!
 //! Nothing is opened for a command in another process's `/proc`: this process may look into itself, and the command must not.
 
 mod attributes;
@@ -30,6 +35,7 @@ use crate::sets::path::AbsPath;
 use crate::vocabulary::Verb;
 use nix::errno::Errno;
 use std::os::fd::AsFd;
+use target::{Named, Target, find};
 
 /// The longest path, its end included (`PATH_MAX`, linux/limits.h).
 const LONGEST: usize = 4096;
@@ -56,6 +62,7 @@ impl Broker {
             Act::Rename => act.rename(file_call),
             Act::Link => act.link(file_call),
             Act::Change => act.change(file_call),
+            Act::Run => Ok(Answer::Continue),
         }
     }
 
@@ -112,6 +119,28 @@ impl Acting<'_> {
             self.broker.tell(Attempt { verb, process, name: comm, path, performed: true });
         }
         Errno::EACCES
+    }
+
+    /// Looks a path up while nothing is held, where that may take any time. `ESRCH`: until nobody waited for it any more.
+    fn look_ahead(&self, way: &Way, follow: bool) -> Result<(), Errno> {
+        if !self.broker.far()?.is_any() {
+            return Ok(());
+        }
+        let proc = self.broker.proc.as_fd();
+        let look = || {
+            if let Target::Named(named) = find(&self.task, way.try_clone()?, follow, proc)? {
+                node::look(&named.directory, &named.last)?;
+            }
+            Ok(())
+        };
+        // What is wrong with it is said when it is looked up again.
+        let looked = || if look() == Err(Errno::EINTR) { Err(Errno::EINTR) } else { Ok(()) };
+        self.broker.take_long(self.call, looked).map(drop).ok_or(Errno::ESRCH)
+    }
+
+    /// Lets go of what others wait for, before something is made or removed in a place that may take any time.
+    fn unless_far<G>(&self, acting: Option<G>, named: &Named) -> Result<Option<G>, Errno> {
+        Ok(if self.broker.far()?.has(named.device) { None } else { acting })
     }
 
     /// Does what was decided, unless nobody waits for it any more. Without the defence, the kernel does it, with what the command

@@ -5,13 +5,14 @@
 
 use super::task::Task;
 use nix::errno::Errno;
-use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat2, readlinkat};
-use nix::sys::stat::fstat;
+use nix::fcntl::{AtFlags, OFlag, OpenHow, ResolveFlag, openat2, readlinkat};
+use nix::sys::stat::{Mode, fstat, fstatat};
+use nix::sys::statfs::{PROC_SUPER_MAGIC, fstatfs};
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 
 /// As the kernel has it (MAXSYMLINKS, linux/namei.h).
-pub const MOST_LINKS: usize = 40;
+const MOST_LINKS: usize = 40;
 
 /// How often a look-up is begun again.
 const MOST_TRIES: usize = 64;
@@ -26,7 +27,23 @@ pub struct Way {
 }
 
 /// How a path is looked up that starts where the command says.
-pub const PLAIN: ResolveFlag = ResolveFlag::RESOLVE_NO_MAGICLINKS;
+const PLAIN: ResolveFlag = ResolveFlag::RESOLVE_NO_MAGICLINKS;
+
+/// Where a path ends.
+pub enum End {
+    Named {
+        directory: OwnedFd,
+        last: Vec<u8>,
+        /// The path ended in a slash: it means a directory.
+        slash: bool,
+    },
+    /// `/`, `.`, `..`, or what a magic link of the task's own leads to.
+    Node(OwnedFd),
+    /// A descriptor of the task's, by its name in `/proc`.
+    Descriptor(i32),
+    /// In a directory that is not there; this is left to be looked up.
+    Astray(Way),
+}
 
 /// What is there.
 pub struct Found {
@@ -72,6 +89,11 @@ impl Way {
         Ok(way(from, path, PLAIN))
     }
 
+    pub fn try_clone(&self) -> Result<Way, Errno> {
+        let from = self.from.try_clone().map_err(|_| Errno::EMFILE)?;
+        Ok(Way { from, rest: self.rest.clone(), resolve: self.resolve, descriptor: self.descriptor })
+    }
+
     /// The node, as a place.
     pub fn node(self) -> Result<OwnedFd, Errno> {
         if self.rest.is_empty() {
@@ -84,50 +106,94 @@ impl Way {
         }
     }
 
-    /// What is there, and under which name. `None`: what has no name, or cannot be looked at.
-    pub fn look(self, follow: bool, proc: BorrowedFd<'_>) -> Option<Found> {
-        let Way { mut from, mut rest, resolve, descriptor: _ } = self;
+    /// Follows links, up to a directory and the last part of the path in it, or a node. `follow`: a link in the last place, too.
+    pub fn walk(self, task: &Task<'_>, follow: bool) -> Result<End, Errno> {
+        let mut way = self;
         for _ in 0..MOST_LINKS {
+            let Way { from, rest, resolve, descriptor } = way;
+            if let Some(number) = descriptor {
+                return Ok(End::Descriptor(number));
+            }
+            if rest.is_empty() {
+                return Ok(End::Node(from));
+            }
             let end = rest.iter().rposition(|byte| *byte != b'/').map_or(0, |last| last + 1);
-            let trimmed = &rest[..end];
-            if trimmed.is_empty() {
-                return Some(Found { path: name_of(&from, proc)?, state: State::There });
-            }
-            let kept = if follow { OFlag::empty() } else { OFlag::O_NOFOLLOW };
-            match open(&from, trimmed, kept, resolve) {
-                Ok(node) => return Some(Found { path: name_of(&node, proc)?, state: State::There }),
-                Err(Errno::ENOENT) => (),
-                Err(_) => return None,
-            }
+            let (trimmed, slash) = (&rest[..end], end < rest.len());
             let (above, last) = split(trimmed);
-            if matches!(last, b"." | b"..") {
-                return None;
+            if trimmed.is_empty() || matches!(last, b"." | b"..") {
+                let path = if trimmed.is_empty() { b"." } else { trimmed };
+                return open(&from, path, OFlag::O_DIRECTORY, resolve).map(End::Node);
             }
-            let parent = if above.is_empty() {
-                from.try_clone().ok()?
+            let directory = if above.is_empty() {
+                from
             } else {
                 match open(&from, above, OFlag::O_DIRECTORY, resolve) {
-                    Ok(parent) => parent,
-                    Err(Errno::ENOENT) => return astray(&from, trimmed, resolve, proc),
-                    Err(_) => return None,
+                    Err(Errno::ENOENT) => return Ok(End::Astray(Way { from, rest, resolve, descriptor })),
+                    opened => opened?,
                 }
             };
-            match readlinkat(&parent, last) {
-                // It leads to what is not there.
-                Ok(target) if follow => {
-                    rest = target.into_vec();
-                    from = parent;
+            if follow || slash {
+                match readlinkat(&directory, last) {
+                    Ok(target) => {
+                        may_follow(&directory, last)?;
+                        let mut target = target.into_vec();
+                        if slash {
+                            target.push(b'/');
+                        }
+                        way = if target.starts_with(b"/") {
+                            Way::new(task, None, &target)?
+                        } else {
+                            Way { from: directory, rest: target, resolve: PLAIN, descriptor: None }
+                        };
+                        continue;
+                    }
+                    Err(Errno::EINVAL | Errno::ENOENT) => (),
+                    Err(errno) => return Err(errno),
                 }
-                Err(Errno::ENOENT) => {
-                    let path = [name_of(&parent, proc)?, last.to_vec()].join(&b'/');
-                    return Some(Found { path: one_slash(path), state: State::Missing });
-                }
-                // Made, or replaced, just now.
-                _ => return None,
+            }
+            return Ok(End::Named { directory, last: last.to_vec(), slash });
+        }
+        Err(Errno::ELOOP)
+    }
+
+    /// What is there, and under which name. `None`: what has no name, or cannot be looked at.
+    pub fn look(self, task: &Task<'_>, follow: bool, proc: BorrowedFd<'_>) -> Option<Found> {
+        let there = |node: &OwnedFd| Some(Found { path: name_of(node, proc)?, state: State::There });
+        match self.walk(task, follow).ok()? {
+            End::Node(node) => there(&node),
+            End::Descriptor(number) => there(&task.place(&format!("fd/{number}")).ok()?),
+            End::Astray(Way { from, rest, resolve, .. }) => astray(&from, &rest, resolve, proc),
+            End::Named { directory, last, slash: _ } => {
+                let state = match fstatat(&directory, &*last, AtFlags::AT_SYMLINK_NOFOLLOW) {
+                    Ok(_) => State::There,
+                    Err(Errno::ENOENT) => State::Missing,
+                    Err(_) => return None,
+                };
+                let path = [name_of(&directory, proc)?, last].join(&b'/');
+                Some(Found { path: one_slash(path), state })
             }
         }
-        None
     }
+}
+
+/// Not a magic link; and, in a place where anybody may make links, one of the follower's own, or of whoever owns the place
+/// (`fs.protected_symlinks`, the kernel's admin-guide).
+fn may_follow(directory: &OwnedFd, last: &[u8]) -> Result<(), Errno> {
+    if is_of_processes(directory)? {
+        return Err(Errno::EACCES);
+    }
+    let around = fstat(directory)?;
+    if !Mode::from_bits_truncate(around.st_mode).contains(Mode::S_ISVTX | Mode::S_IWOTH) {
+        return Ok(());
+    }
+    let link = fstatat(directory, last, AtFlags::AT_SYMLINK_NOFOLLOW)?;
+    let own = link.st_uid == nix::unistd::geteuid().as_raw() || link.st_uid == around.st_uid;
+    if own { Ok(()) } else { Err(Errno::EACCES) }
+}
+
+/// Whether a place is in a procfs.
+pub fn is_of_processes(place: &OwnedFd) -> Result<bool, Errno> {
+    Ok(fstatfs(place)?.filesystem_type() == PROC_SUPER_MAGIC)
 }
 
 /// The name of something far below what is there.
@@ -166,7 +232,7 @@ fn one_slash(mut path: Vec<u8>) -> Vec<u8> {
 }
 
 /// A path above its last part, without slashes at its end, and the part.
-pub fn split(path: &[u8]) -> (&[u8], &[u8]) {
+fn split(path: &[u8]) -> (&[u8], &[u8]) {
     let Some(slash) = path.iter().rposition(|byte| *byte == b'/') else { return (b"", path) };
     let above = &path[..slash];
     let end = above.iter().rposition(|byte| *byte != b'/').map_or(0, |last| last + 1);
@@ -214,6 +280,7 @@ fn own_place<'p>(task: &Task<'_>, path: &'p [u8]) -> Option<(String, &'p [u8])> 
     let place = match words.next()? {
         b"cwd" => "cwd".to_owned(),
         b"root" => "root".to_owned(),
+        b"exe" if words.clone().next().is_none() => "exe".to_owned(),
         b"fd" => {
             let number = std::str::from_utf8(words.next()?).ok()?;
             format!("fd/{}", number.parse::<u32>().ok()?)
@@ -229,7 +296,10 @@ fn own_place<'p>(task: &Task<'_>, path: &'p [u8]) -> Option<(String, &'p [u8])> 
 /// A path below the task's own directory in `/proc`, by its number: `self` there is whoever looks.
 fn own_directory(task: &Task<'_>, path: &[u8]) -> Option<Vec<u8>> {
     let rest = path.strip_prefix(b"/proc/")?;
-    let (number, rest) = if let Some(rest) = rest.strip_prefix(b"self/") {
+    let (number, rest) = if rest == b"mounts" {
+        // A link to that of `self`.
+        (task.process().to_string(), rest)
+    } else if let Some(rest) = rest.strip_prefix(b"self/") {
         (task.process().to_string(), rest)
     } else {
         (task.own_directory(), rest.strip_prefix(b"thread-self/")?)

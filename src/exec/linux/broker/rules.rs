@@ -64,6 +64,10 @@ impl Held {
         self.allows(&Access::Read(path.clone()))
     }
 
+    pub fn may_run(&self, path: &AbsPath) -> bool {
+        self.allows(&Access::Exec(path.clone()))
+    }
+
     /// The first that a new name permits of what the old one denies: reading, or running.
     pub fn widened(&self, old: &AbsPath, new: &AbsPath) -> Option<Verb> {
         let widens =

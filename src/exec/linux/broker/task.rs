@@ -153,6 +153,12 @@ impl<'p> Task<'p> {
         let own = |pid: Pid| pid.to_string().as_bytes() == number;
         own(self.thread) || leader(self.thread, self.proc).is_ok_and(own)
     }
+
+    /// Whether a number in `/proc` is a thread of this process's. `false` for what is no number.
+    pub fn is_of(&self, number: &[u8], process: Pid) -> bool {
+        let number = std::str::from_utf8(number).ok().and_then(|text| text.parse().ok()).map(Pid::from_raw);
+        number.is_some_and(|number| leader(number, self.proc).is_ok_and(|leader| leader == process))
+    }
 }
 
 /// The process of a thread.

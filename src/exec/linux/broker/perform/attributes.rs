@@ -40,6 +40,9 @@ impl Acting<'_> {
             Last::KeptBy(argument) => (!flag(argument, libc::AT_SYMLINK_NOFOLLOW), flag(argument, libc::AT_EMPTY_PATH)),
             last => (last == Last::Followed, false),
         };
+        if let Ok(way) = &way {
+            self.look_ahead(way, follow)?;
+        }
         let acting = self.acting();
         let proc = self.broker.proc.as_fd();
         let target = match way {

@@ -4,6 +4,7 @@ use super::target::{Named, Node, Target, find};
 use super::{Acting, Done, LONGEST, node, syscall};
 use crate::backend::bubblewrap::seccomp::{FileCall, Last};
 use crate::sets::path::AbsPath;
+use crate::vocabulary::Verb;
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::sys::stat::{Mode, SFlag, fstat, mkdirat};
@@ -33,7 +34,8 @@ impl Acting<'_> {
             Ok((self.path(file_call.first)?, umask, target))
         })?;
         let after = file_call.first.path + 1;
-        let _acting = self.acting();
+        self.look_ahead(&way, false)?;
+        let acting = self.acting();
         let named = self.named(way, Errno::EEXIST)?;
         if node::look(&named.directory, &named.last)?.is_some() {
             return Err(Errno::EEXIST);
@@ -47,6 +49,7 @@ impl Acting<'_> {
         self.may_write(&named.name)?;
         let given = u32::try_from(self.argument(after) & 0xffff_ffff).unwrap_or_default();
         let mode = given & 0o7777 & !umask;
+        let _acting = self.unless_far(acting, &named)?;
         self.act(|| {
             if is_link {
                 symlinkat(target.as_slice(), &named.directory, named.last.as_c_str())
@@ -67,6 +70,7 @@ impl Acting<'_> {
         }
         let directory = file_call.name == "rmdir" || flags == libc::AT_REMOVEDIR;
         let way = self.read(|| self.path(file_call.first))?;
+        self.look_ahead(&way, false)?;
         let acting = self.acting();
         let named = self.named(way, if directory { Errno::EINVAL } else { Errno::EISDIR })?;
         let seen = node::look(&named.directory, &named.last)?.ok_or(Errno::ENOENT)?;
@@ -77,11 +81,11 @@ impl Acting<'_> {
             drop(acting);
             // The policy is not what keeps a directory with something in it.
             let place = node::hold(&named.directory, &named.last)?;
-            if !node::is_empty(&place, self.broker.proc.as_fd())? {
-                return Err(Errno::ENOTEMPTY);
-            }
+            let is_empty = node::is_empty(&place, self.broker.proc.as_fd())?;
+            return Err(if is_empty { self.refuse(Verb::Write, &named.name) } else { Errno::ENOTEMPTY });
         }
         self.may_write(&named.name)?;
+        let _acting = self.unless_far(acting, &named)?;
         let how = if directory { UnlinkatFlags::RemoveDir } else { UnlinkatFlags::NoRemoveDir };
         self.act(|| unlinkat(&named.directory, named.last.as_c_str(), how))
     }
@@ -94,6 +98,8 @@ impl Acting<'_> {
         }
         let new = file_call.second.ok_or(Errno::ENOSYS)?;
         let (from, to) = self.read(|| Ok((self.path(file_call.first)?, self.path(new)?)))?;
+        self.look_ahead(&from, false)?;
+        self.look_ahead(&to, false)?;
         let _acting = self.acting();
         let (from, to) = (self.named(from, Errno::EBUSY)?, self.named(to, Errno::EBUSY)?);
         let seen = node::look(&from.directory, &from.last)?.ok_or(Errno::ENOENT)?;
@@ -146,6 +152,10 @@ impl Acting<'_> {
             }
         })?;
         let follow = matches!(file_call.first.last, Last::FollowedBy(_)) && flags & libc::AT_SYMLINK_FOLLOW != 0;
+        if let Some(old) = &old {
+            self.look_ahead(old, follow)?;
+        }
+        self.look_ahead(&to, false)?;
         let _acting = self.acting();
         let proc = self.broker.proc.as_fd();
         let source = match (old, descriptor) {
@@ -183,7 +193,7 @@ impl Acting<'_> {
         match &name {
             Some(name) => {
                 if !self.rules.may_read(name) {
-                    return Err(self.refuse(crate::vocabulary::Verb::Read, name));
+                    return Err(self.refuse(Verb::Read, name));
                 }
                 self.may_write(name)?;
                 self.may_write(&to.name)?;

@@ -1,10 +1,10 @@
 //! What a node is, and how it is named where a call takes no descriptor of a place.
 
+pub use super::super::place::is_of_processes;
 use super::super::place::own_name;
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat};
 use nix::sys::stat::{FileStat, Mode, SFlag, fstatat};
-use nix::sys::statfs::{PROC_SUPER_MAGIC, fstatfs};
 use std::ffi::CStr;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
@@ -23,11 +23,6 @@ pub fn look(directory: &OwnedFd, last: &CStr) -> Result<Option<FileStat>, Errno>
         Err(Errno::ENOENT) => Ok(None),
         Err(errno) => Err(errno),
     }
-}
-
-/// Whether a place is in a procfs.
-pub fn is_of_processes(place: &OwnedFd) -> Result<bool, Errno> {
-    Ok(fstatfs(place)?.filesystem_type() == PROC_SUPER_MAGIC)
 }
 
 /// What has a name in a directory, as a place, not followed.

@@ -4,9 +4,10 @@ use super::super::files::Flags;
 use super::super::notification::Answer;
 use super::target::{Named, Node, Target, find};
 use super::{Acting, Done, node};
-use crate::backend::bubblewrap::seccomp::FileCall;
+use crate::backend::bubblewrap::seccomp::{FileCall, Watch};
 use crate::exec::linux::defence::Defence;
 use crate::sets::path::AbsPath;
+use crate::vocabulary::Verb;
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, openat};
 use nix::sys::stat::{Mode, SFlag, fstat};
@@ -51,6 +52,7 @@ impl Acting<'_> {
         if wanted.has(libc::O_CREAT | libc::O_DIRECTORY) && !wanted.flags.is_temporary() {
             return Err(Errno::EINVAL);
         }
+        self.look_ahead(&way, flags.follows())?;
         let acting = self.acting();
         match find(&self.task, way, flags.follows(), self.broker.proc.as_fd())? {
             Target::Node(node) => {
@@ -58,19 +60,16 @@ impl Acting<'_> {
                     return Err(Errno::EEXIST);
                 }
                 if node::is_of_processes(&node.place)? {
-                    self.own_process(node.name.as_ref().ok_or(Errno::EACCES)?)?;
+                    self.own_process(node.name.as_ref().ok_or(Errno::EACCES)?, flags)?;
                 }
-                if flags.changes() {
-                    self.decide_node(&node)?;
-                }
+                self.decide_node(&node, flags)?;
                 drop(acting);
                 self.open_held(&node.place, &wanted, false)
             }
             Target::Named(named) if named.name == terminal() => {
                 drop(acting);
-                let flags = wanted.existing(false);
-                self.may_write(&named.name)?;
-                self.hand_over(|| self.open_terminal(flags), wanted.has(libc::O_CLOEXEC))
+                self.decide(&named.name, flags)?;
+                self.hand_over(|| self.open_terminal(wanted.existing(false)), wanted.has(libc::O_CLOEXEC))
             }
             Target::Named(named) => {
                 let there = node::look(&named.directory, &named.last)?;
@@ -79,6 +78,7 @@ impl Acting<'_> {
                     None if named.slash => Err(Errno::EISDIR),
                     None => {
                         self.may_write(&named.name)?;
+                        let _acting = self.unless_far(acting, &named)?;
                         self.make_file(&named, &wanted)
                     }
                     Some(_) if wanted.has(libc::O_CREAT | libc::O_EXCL) => Err(Errno::EEXIST),
@@ -88,12 +88,9 @@ impl Acting<'_> {
                             return Err(Errno::ELOOP);
                         }
                         if node::is_of_processes(&place)? {
-                            self.own_process(&named.name)?;
+                            self.own_process(&named.name, flags)?;
                         }
-                        // To read what is there, mounts let or do not.
-                        if flags.changes() {
-                            self.may_write(&named.name)?;
-                        }
+                        self.decide(&named.name, flags)?;
                         drop(acting);
                         self.open_held(&place, &wanted, named.slash)
                     }
@@ -102,15 +99,34 @@ impl Acting<'_> {
         }
     }
 
-    /// Who has a descriptor that writes may open what it is for writing, wherever that is; of any other its name decides.
-    fn decide_node(&self, node: &Node) -> Result<(), Errno> {
-        let access =
+    /// Whether a name decides of reading: else mounts let what is there be read, or do not.
+    fn decides_reading(&self, flags: Flags) -> bool {
+        self.broker.performed == Watch::Opens && flags.reads()
+    }
+
+    /// Of what is there already.
+    fn decide(&self, name: &AbsPath, flags: Flags) -> Result<(), Errno> {
+        if flags.changes() {
+            self.may_write(name)?;
+        }
+        if self.decides_reading(flags) && !self.rules.may_read(name) {
+            return Err(self.refuse(Verb::Read, name));
+        }
+        Ok(())
+    }
+
+    /// Who has a descriptor that writes, or reads, may open what it is for the same, wherever that is; of any other its name
+    /// decides.
+    fn decide_node(&self, node: &Node, flags: Flags) -> Result<(), Errno> {
+        let opened =
             node.opened.filter(|opened| !opened.contains(OFlag::O_PATH)).map(|opened| opened & OFlag::O_ACCMODE);
-        if matches!(access, Some(OFlag::O_WRONLY | OFlag::O_RDWR)) {
+        let has = |access: OFlag| opened.is_some_and(|opened| opened == access || opened == OFlag::O_RDWR);
+        let (writes, reads) = (flags.changes(), self.decides_reading(flags));
+        if (!writes || has(OFlag::O_WRONLY)) && (!reads || has(OFlag::O_RDONLY)) {
             return Ok(());
         }
         match &node.name {
-            Some(name) => self.may_write(name),
+            Some(name) => self.decide(name, flags),
             // A pipe has two ends, and no name.
             None if node::kind(&fstat(&node.place)?) == SFlag::S_IFIFO && node.opened.is_some() => Ok(()),
             None => Err(Errno::EACCES),
@@ -156,15 +172,39 @@ impl Acting<'_> {
         self.broker.listener.hand_over(self.call.id, &open()?, cloexec)
     }
 
-    /// What is in a procfs is the command's own, or not for it: this process can look into itself.
-    fn own_process(&self, name: &AbsPath) -> Result<(), Errno> {
-        let own = name.segments.get(1).is_some_and(|number| self.task.is_called(number));
+    /// What is in a procfs is the command's own, or not for it to change: this process can look into itself. What another process's
+    /// may be read, the kernel says; of this process's own, what is there for everybody.
+    fn own_process(&self, name: &AbsPath, flags: Flags) -> Result<(), Errno> {
+        const FOR_ALL: [&[u8]; 12] = [
+            b"cgroup",
+            b"cmdline",
+            b"comm",
+            b"limits",
+            b"mountinfo",
+            b"mounts",
+            b"oom_score",
+            b"oom_score_adj",
+            b"schedstat",
+            b"stat",
+            b"statm",
+            b"status",
+        ];
+        let number = name.segments.get(1);
+        let own = number.is_some_and(|number| self.task.is_called(number));
         let first = name.segments.first().is_some_and(|first| &**first == b"proc");
-        if !self.broker.has(&Defence::OwnProcess) || own && first && name.segments.len() > 2 {
-            Ok(())
-        } else {
-            Err(Errno::EACCES)
-        }
+        let is_served = || {
+            if flags.writes() {
+                return false;
+            }
+            let Some(number) = number else { return true };
+            let mut below = name.segments.iter().skip(2);
+            let is_for_all = name.name().is_some_and(|last| FOR_ALL.contains(&last));
+            !self.task.is_of(number, nix::unistd::getpid())
+                || is_for_all
+                || below.next().is_none_or(|next| &**next == b"net")
+        };
+        let may = first && (own && name.segments.len() > 2 || is_served());
+        if may || !self.broker.has(&Defence::OwnProcess) { Ok(()) } else { Err(Errno::EACCES) }
     }
 
     /// The command's own terminal: this process has that of whoever started `srt`.

@@ -1,8 +1,7 @@
 //! From a path of the command's to the place where a call is made: a directory, opened by its name without following any link, and
 //! the last part of the path in it; or a node that a descriptor of the command's is.
 
-use super::node;
-use crate::exec::linux::broker::place::{self, MOST_LINKS, Way, split};
+use crate::exec::linux::broker::place::{self, End, Way};
 use crate::exec::linux::broker::task::Task;
 use crate::sets::path::{AbsPath, FileName};
 use nix::errno::Errno;
@@ -10,7 +9,6 @@ use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat2, readlinkat};
 use nix::sys::stat::{FileStat, Mode, fstat};
 use std::ffi::CString;
 use std::os::fd::{BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStringExt;
 
 pub enum Target {
     Named(Named),
@@ -27,6 +25,8 @@ pub struct Named {
     pub name: AbsPath,
     /// The path ended in a slash: it means a directory.
     pub slash: bool,
+    /// Of the directory.
+    pub device: u64,
 }
 
 /// A node that is held.
@@ -40,44 +40,15 @@ pub struct Node {
 
 /// Looks a path up. `follow`: a link in the last place is followed.
 pub fn find(task: &Task<'_>, way: Way, follow: bool, proc: BorrowedFd<'_>) -> Result<Target, Errno> {
-    let mut way = way;
-    for _ in 0..MOST_LINKS {
-        if let Some(number) = way.descriptor {
-            return of_descriptor(task, number, proc).map(Target::Node);
-        }
-        let Way { from, rest, resolve, descriptor: _ } = way;
-        let end = rest.iter().rposition(|byte| *byte != b'/').map_or(0, |last| last + 1);
-        let (trimmed, slash) = (&rest[..end], end < rest.len());
-        let (above, last) = split(trimmed);
-        if trimmed.is_empty() || matches!(last, b"." | b"..") {
-            let path = if trimmed.is_empty() { b"." } else { trimmed };
-            let place = place::open(&from, path, OFlag::O_DIRECTORY, resolve)?;
+    match way.walk(task, follow)? {
+        End::Descriptor(number) => of_descriptor(task, number, proc).map(Target::Node),
+        End::Node(place) => {
             let name = shown(&place, proc)?;
-            return Ok(Target::Node(Node { place, name: Some(name), opened: None }));
+            Ok(Target::Node(Node { place, name: Some(name), opened: None }))
         }
-        let directory = if above.is_empty() { from } else { place::open(&from, above, OFlag::O_DIRECTORY, resolve)? };
-        if follow || slash {
-            match readlinkat(&directory, last) {
-                Ok(target) => {
-                    may_follow(&directory, last)?;
-                    let mut target = target.into_vec();
-                    if slash {
-                        target.push(b'/');
-                    }
-                    way = if target.starts_with(b"/") {
-                        Way::new(task, None, &target)?
-                    } else {
-                        Way { from: directory, rest: target, resolve: place::PLAIN, descriptor: None }
-                    };
-                    continue;
-                }
-                Err(Errno::EINVAL | Errno::ENOENT) => (),
-                Err(errno) => return Err(errno),
-            }
-        }
-        return named(&directory, last, slash, proc).map(Target::Named);
+        End::Named { directory, last, slash } => named(&directory, &last, slash, proc).map(Target::Named),
+        End::Astray(_) => Err(Errno::ENOENT),
     }
-    Err(Errno::ELOOP)
 }
 
 /// What a name in a directory is, with the directory opened anew by its own name: whatever the first one was reached by, the
@@ -85,10 +56,11 @@ pub fn find(task: &Task<'_>, way: Way, follow: bool, proc: BorrowedFd<'_>) -> Re
 fn named(directory: &OwnedFd, last: &[u8], slash: bool, proc: BorrowedFd<'_>) -> Result<Named, Errno> {
     let above = shown(directory, proc)?;
     let opened = open_name(&above, OFlag::O_DIRECTORY)?;
-    same(&fstat(directory)?, &fstat(&opened)?)?;
+    let seen = fstat(&opened)?;
+    same(&fstat(directory)?, &seen)?;
     let name = above.join_all(&[FileName::from(last)]);
     let last = CString::new(last).map_err(|_| Errno::EINVAL)?;
-    Ok(Named { directory: opened, last, name, slash })
+    Ok(Named { directory: opened, last, name, slash, device: seen.st_dev })
 }
 
 /// The node that a descriptor of the command's is.
@@ -127,19 +99,4 @@ pub fn open_name(name: &AbsPath, more: OFlag) -> Result<OwnedFd, Errno> {
 
 fn same(one: &FileStat, other: &FileStat) -> Result<(), Errno> {
     if (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino) { Ok(()) } else { Err(Errno::EACCES) }
-}
-
-/// Not a magic link; and, in a place where anybody may make links, one of the follower's own, or of whoever owns the place
-/// (`fs.protected_symlinks`, the kernel's admin-guide).
-fn may_follow(directory: &OwnedFd, last: &[u8]) -> Result<(), Errno> {
-    if node::is_of_processes(directory)? {
-        return Err(Errno::EACCES);
-    }
-    let around = fstat(directory)?;
-    if !Mode::from_bits_truncate(around.st_mode).contains(Mode::S_ISVTX | Mode::S_IWOTH) {
-        return Ok(());
-    }
-    let link = nix::sys::stat::fstatat(directory, last, nix::fcntl::AtFlags::AT_SYMLINK_NOFOLLOW)?;
-    let own = link.st_uid == nix::unistd::geteuid().as_raw() || link.st_uid == around.st_uid;
-    if own { Ok(()) } else { Err(Errno::EACCES) }
 }
