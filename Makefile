@@ -51,10 +51,11 @@ lint: ## formatting, clippy, documentation; warnings are errors
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps --document-private-items --quiet
 
 .PHONY: bench
-bench: ## start-up, masks, large workspaces, memory, connections, beside bwrap and the npm peer; an editor; each stage by itself
+bench: ## start-up, masks, large workspaces, memory, real work, connections, beside bwrap and the npm peer; an editor; each stage by itself
 	@.ci/setup bench
 	$(STATIC) $(CARGO) build --locked --release --target $(HOST)
 	@tests/bench/run target/$(HOST)/release/srt
+	@tests/bench/work target/$(HOST)/release/srt
 	@tests/bench/network target/$(HOST)/release/srt
 	@tests/bench/editor target/$(HOST)/release/srt
 	$(CARGO) bench --locked --bench policies
