@@ -23,6 +23,7 @@ mod init;
 mod levels;
 mod live;
 mod load;
+mod log;
 mod lsp;
 mod man;
 mod mcp;
@@ -66,6 +67,7 @@ pub fn main() -> ExitCode {
         Some(Verb::Explain(explain)) => explain::explain(&explain),
         Some(Verb::Diff(diff)) => diff::diff(&diff),
         Some(Verb::Fmt(fmt)) => fmt::fmt(&fmt),
+        Some(Verb::Log(log)) => log::log(&log),
         Some(Verb::Test(test)) => test::test(&test),
         Some(Verb::Init(init)) => init::init(&init),
         Some(Verb::Import(import)) => import::import(&import),

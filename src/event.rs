@@ -2,25 +2,34 @@
 //!
 //! An event names the rule that made it by file, line and text; it decides nothing. Whoever reports one is in the way
 //! of the command, so no [`Sink`] waits: [`Collector`] keeps a bounded tally, [`Lines`] writes what its writer takes at
-//! once and keeps the rest in a bounded buffer, and both count what they had to drop.
+//! once and keeps the rest in a bounded buffer, and both count what they had to drop. What was written is read back by
+//! [`Reader`], which believes none of it, and shown as [`sentence`]s or a [`page`].
 
+mod access;
 mod clock;
 mod collector;
 mod lines;
+mod page;
+mod reader;
 mod summary;
+mod tally;
+mod tree;
 
 pub use clock::timestamp;
-pub use collector::{Collector, Tally};
+pub use collector::Collector;
 pub use lines::Lines;
-pub use summary::{printable, summary};
+pub use page::page;
+pub use reader::Reader;
+pub use summary::{printable, sentence, summary};
+pub use tally::{Kind, Tally};
 
 use crate::ir::Why;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::SystemTime;
 
 /// One thing that was refused, or (where asked for) done.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum Event {
     Violation(Violation),
@@ -33,7 +42,7 @@ pub enum Event {
 
 /// A connection that was allowed: told once it has ended; a request that was passed on, and a connection to a unix socket, when
 /// it was.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Connection {
     /// RFC 3339, UTC; see [`timestamp`].
     pub timestamp: String,
@@ -67,7 +76,7 @@ pub struct Connection {
     pub milliseconds: Option<u64>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Violation {
     /// RFC 3339, UTC; see [`timestamp`].
     pub timestamp: String,
@@ -147,7 +156,7 @@ impl Violation {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
     /// A rule allows it.
@@ -159,11 +168,41 @@ pub enum Outcome {
 }
 
 /// A rule as people find it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RuleText {
     pub file: String,
     pub line: u32,
     pub text: String,
+}
+
+impl Event {
+    /// When it was; of those that are missing that is not known.
+    pub fn timestamp(&self) -> Option<&str> {
+        match self {
+            Event::Violation(Violation { timestamp, .. }) | Event::Connection(Connection { timestamp, .. }) => {
+                Some(timestamp)
+            }
+            Event::Dropped { .. } => None,
+        }
+    }
+
+    /// The same without what differs from one time to the next: when, by which process, how much.
+    #[must_use]
+    pub fn bare(&self) -> Event {
+        match self.clone() {
+            Event::Violation(violation) => {
+                Event::Violation(Violation { timestamp: String::new(), pid: None, comm: None, ..violation })
+            }
+            Event::Connection(connection) => Event::Connection(Connection {
+                timestamp: String::new(),
+                sent: None,
+                received: None,
+                milliseconds: None,
+                ..connection
+            }),
+            Event::Dropped { .. } => Event::Dropped { count: 0 },
+        }
+    }
 }
 
 /// Where events go. Never blocks whoever reports one.

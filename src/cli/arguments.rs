@@ -4,8 +4,10 @@
 #![allow(rustdoc::broken_intra_doc_links)]
 
 mod beside;
+mod seen;
 
 pub use beside::{Export, Import, Init, Kind, Lsp, Man, Mcp, McpVerb, Test, TestFormat};
+pub use seen::{Ended, Log};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -87,6 +89,8 @@ pub enum Verb {
     Diff(Diff),
     /// Put policy files into their one layout
     Fmt(Fmt),
+    /// Read back what runs have told: what was refused, by which rule, how often
+    Log(Log),
     /// Try what policies decide, access by access, as suites say that they should
     Test(Test),
     /// Write a policy to start from, by what lies here

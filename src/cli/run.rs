@@ -225,13 +225,14 @@ fn end(run: &Run, outcome: Outcome, events: &Events) -> Result<u8, Refused> {
 
 /// A hint where a command that is not there is a shell's line, or a verb's misspelling.
 fn hint(command: &[OsString], status: u8) -> String {
-    const VERBS: [&str; 14] = [
+    const VERBS: [&str; 15] = [
         "run",
         "check",
         "compile",
         "explain",
         "diff",
         "fmt",
+        "log",
         "test",
         "init",
         "import",

@@ -19,6 +19,13 @@ pub fn timestamp(time: SystemTime) -> String {
     )
 }
 
+/// Whether a text has the form that [`timestamp`] gives; such texts stand in the order of time.
+pub(super) fn is_timestamp(text: &str) -> bool {
+    let form = b"0000-00-00T00:00:00.000Z";
+    let fits = |(form, byte): (&u8, u8)| if *form == b'0' { byte.is_ascii_digit() } else { *form == byte };
+    text.len() == form.len() && form.iter().zip(text.bytes()).all(fits)
+}
+
 /// Year, month and day of a day since 1970-01-01, in the proleptic Gregorian calendar: "days to civil" of Howard
 /// Hinnant's "chrono-compatible low-level date algorithms", for days that are not negative. A year starts in March
 /// there, so that the leap day is the last one.
@@ -52,6 +59,14 @@ mod tests {
         assert_eq!(at(1_234_567_890), "2009-02-13T23:31:30.000Z");
         assert_eq!(at(4_107_542_400), "2100-03-01T00:00:00.000Z");
         assert_eq!(timestamp(UNIX_EPOCH + Duration::from_millis(1_767_323_045_006)), "2026-01-02T03:04:05.006Z");
+    }
+
+    #[test]
+    fn what_is_given_is_a_timestamp() {
+        assert!(is_timestamp(&at(1_234_567_890)));
+        for other in ["", "2009-02-13T23:31:30Z", "2009-02-13T23:31:30.000+", "2009-02-13 23:31:30.000Z", "\u{1b}"] {
+            assert!(!is_timestamp(other), "{other}");
+        }
     }
 
     #[test]

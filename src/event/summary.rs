@@ -2,7 +2,7 @@
 //!
 //! The words come from the command's own requests and go to a terminal, so nothing in them may steer it.
 
-use super::{Event, Outcome, Tally, Violation};
+use super::{Connection, Event, Kind, Outcome, Tally, Violation};
 use crate::ir::Why;
 use std::fmt::Write;
 
@@ -14,9 +14,37 @@ const FEW: usize = 3;
 
 /// The summary of `events`, one line a kind, without a final newline; empty when there are none.
 pub fn summary(events: impl IntoIterator<Item = Event>) -> String {
-    let mut tally = Tally::default();
+    let mut tally = Tally::new(usize::MAX);
     events.into_iter().for_each(|event| tally.add(event));
     render(&tally)
+}
+
+/// All that is alike in one sentence, with how to allow it where it was refused.
+pub fn sentence(kind: &Kind) -> String {
+    match &kind.event {
+        Event::Violation(violation) => line(violation, kind.count, &what(violation, kind.count), true),
+        Event::Connection(connection) => allowed(connection, kind),
+        Event::Dropped { count } => format!("{count} events are missing"),
+    }
+}
+
+fn allowed(connection: &Connection, kind: &Kind) -> String {
+    let s = if kind.count == 1 { "" } else { "s" };
+    let Connection { host, port, operation, rule, through, .. } = connection;
+    let bracketed = if host.contains(':') { format!("[{host}]") } else { host.clone() };
+    let direction = if operation == "listen" { "in at" } else { "to" };
+    let mut line = format!("{} connection{s} {direction} {bracketed}:{port} allowed", kind.count);
+    // Writing into a string does not fail.
+    if let Some(rule) = rule {
+        let _ = write!(line, " by {}:{}", rule.file, rule.line);
+    }
+    if let Some(through) = through {
+        let _ = write!(line, ", through {through}");
+    }
+    if kind.sent > 0 || kind.received > 0 {
+        let _ = write!(line, "; {} bytes sent, {} received", kind.sent, kind.received);
+    }
+    printable(&line)
 }
 
 /// The summary of a tally.
@@ -36,7 +64,7 @@ struct Group<'t>(Vec<(&'t Violation, u64)>);
 /// Each kind by itself, but many of files that one rule refuses alike; or, without a rule, many in one directory.
 fn groups(tally: &Tally) -> Vec<Group<'_>> {
     let mut groups: Vec<Group<'_>> = Vec::new();
-    for (violation, count) in tally.kinds() {
+    for (violation, count) in tally.violations() {
         let alike = |group: &&mut Group<'_>| group.0[0].0.is_of_a_file_like(violation);
         match groups.iter_mut().find(alike) {
             Some(group) => group.0.push((violation, count)),

@@ -21,7 +21,7 @@ pub struct Verdict {
 }
 
 /// Which step of the meaning decided.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Why {
     /// A `forbid` matches.

@@ -33,7 +33,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         &["source", "diagnostic", "resolve", "bind", "host", "sets", "ir", "lint", "backend", "compile", "vocabulary"],
     ),
     ("lsp", &["source", "diagnostic", "syntax", "fix", "resolve", "check", "analysis", "lint", "ir", "vocabulary"]),
-    ("event", &["ir"]),
+    ("event", &["sets", "ir"]),
     ("proxy", &["sets", "ir", "event", "vocabulary"]),
     ("exec", &["backend", "proxy", "event", "ir", "sets", "vocabulary"]),
 ];

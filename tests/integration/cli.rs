@@ -94,6 +94,7 @@ fn help_teaches() {
             &["check", "--help"],
             &["explain", "--help"],
             &["fmt", "--help"],
+            &["log", "--help"],
             &["lsp", "--help"],
             &["doctor", "--help"],
             &["completions", "--help"],

@@ -1,7 +1,7 @@
 //! The commands that the book's chapters on using `srt` beside other tools show, run as they stand there, in a home in which
 //! the chapter's own files are.
 //!
-//! A block whose fence says `file-NAME` is a file, at that place from the home; `~/project` is where commands start. In a
+//! A block whose fence says `file-NAME` is a file, at that place from the home, which is called `/home/you`; `~/project` is where commands start. In a
 //! `console` block a line `$ COMMAND` is run by a shell; lines below it are what it prints, on both streams, `…` standing
 //! for any number of lines, and `? N` the status. In a `yaml` block the commands of `run:` and of list items that begin with
 //! `srt` are run, and must end well.
@@ -20,6 +20,7 @@ const CHAPTERS: &[(&str, usize)] = &[
     ("macos.md", 1),
     ("other-tools.md", 8),
     ("testing.md", 2),
+    ("what-was-tried.md", 5),
     ("windows.md", 1),
 ];
 
@@ -45,7 +46,8 @@ fn home(chapter: &[(String, String, usize)]) -> Scene {
     for (words, body, _) in chapter {
         for word in words.split(',') {
             if let Some(name) = word.trim().strip_prefix("file-") {
-                scene = scene.file(name, body);
+                let body = body.replace("/home/you", &scene.home().display().to_string());
+                scene = scene.file(name, &body);
             }
         }
     }

@@ -15,6 +15,7 @@ mod diff;
 mod documents;
 mod editors;
 mod faults_table;
+mod log;
 mod lsp;
 mod mutants;
 mod seatbelt;
