@@ -13,6 +13,7 @@ mod completions;
 mod connect;
 mod diff;
 mod doctor;
+mod draft;
 mod explain;
 mod export;
 mod files;
@@ -68,6 +69,7 @@ pub fn main() -> ExitCode {
         Some(Verb::Diff(diff)) => diff::diff(&diff),
         Some(Verb::Fmt(fmt)) => fmt::fmt(&fmt),
         Some(Verb::Log(log)) => log::log(&log),
+        Some(Verb::Draft(draft)) => draft::draft_verb(&draft),
         Some(Verb::Test(test)) => test::test(&test),
         Some(Verb::Init(init)) => init::init(&init),
         Some(Verb::Import(import)) => import::import(&import),

@@ -23,6 +23,7 @@ pub mod check;
 pub mod compat;
 pub mod compile;
 pub mod diagnostic;
+pub mod draft;
 pub mod event;
 pub mod exec;
 pub mod fix;

@@ -7,7 +7,7 @@ mod beside;
 mod seen;
 
 pub use beside::{Export, Import, Init, Kind, Lsp, Man, Mcp, McpVerb, Test, TestFormat};
-pub use seen::{Ended, Log};
+pub use seen::{Draft, Ended, Log};
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -91,6 +91,8 @@ pub enum Verb {
     Fmt(Fmt),
     /// Read back what runs have told: what was refused, by which rule, how often
     Log(Log),
+    /// Draft rules for what runs were refused, as a patch of the policy
+    Draft(Draft),
     /// Try what policies decide, access by access, as suites say that they should
     Test(Test),
     /// Write a policy to start from, by what lies here

@@ -225,7 +225,7 @@ fn end(run: &Run, outcome: Outcome, events: &Events) -> Result<u8, Refused> {
 
 /// A hint where a command that is not there is a shell's line, or a verb's misspelling.
 fn hint(command: &[OsString], status: u8) -> String {
-    const VERBS: [&str; 15] = [
+    const VERBS: [&str; 16] = [
         "run",
         "check",
         "compile",
@@ -233,6 +233,7 @@ fn hint(command: &[OsString], status: u8) -> String {
         "diff",
         "fmt",
         "log",
+        "draft",
         "test",
         "init",
         "import",

@@ -34,6 +34,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ),
     ("lsp", &["source", "diagnostic", "syntax", "fix", "resolve", "check", "analysis", "lint", "ir", "vocabulary"]),
     ("event", &["sets", "ir"]),
+    ("draft", &["source", "syntax", "sets", "ir", "vocabulary"]),
     ("proxy", &["sets", "ir", "event", "vocabulary"]),
     ("exec", &["backend", "proxy", "event", "ir", "sets", "vocabulary"]),
 ];

@@ -95,6 +95,7 @@ fn help_teaches() {
             &["explain", "--help"],
             &["fmt", "--help"],
             &["log", "--help"],
+            &["draft", "--help"],
             &["lsp", "--help"],
             &["doctor", "--help"],
             &["completions", "--help"],

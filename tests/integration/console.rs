@@ -20,7 +20,7 @@ const CHAPTERS: &[(&str, usize)] = &[
     ("macos.md", 1),
     ("other-tools.md", 8),
     ("testing.md", 2),
-    ("what-was-tried.md", 5),
+    ("what-was-tried.md", 6),
     ("windows.md", 1),
 ];
 

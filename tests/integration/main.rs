@@ -13,6 +13,7 @@ mod compile;
 mod console;
 mod diff;
 mod documents;
+mod draft;
 mod editors;
 mod faults_table;
 mod log;

@@ -69,3 +69,33 @@ pub enum Ended {
     Predicted,
     Allowed,
 }
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  srt draft events.jsonl --policy agent.policy > more.patch
+  srt draft events.jsonl --policy agent.policy | patch -p0
+
+The patch goes to standard output, each rule with what it was drafted for; what
+it would newly permit, and what is not drafted and why, to standard error. Read
+it: what was asked for need not be what should be allowed.
+
+Nothing is drafted for what a `forbid` denies, inside what std/secrets names,
+for metadata services, or where `srt check` would newly find an error or a
+warning. Nothing is run.
+
+Exit status: 0; 1 if the policy has errors; 2 for a mistake on the command line,
+or a file that cannot be read.")]
+pub struct Draft {
+    /// What `srt run --events FILE` wrote; `-` for standard input
+    pub file: PathBuf,
+    /// The policy that the rules are for, a text
+    #[arg(long, short, value_name = "FILE")]
+    pub policy: PathBuf,
+    /// The directory that `$WORKSPACE` names [default: where you are]
+    #[arg(long, value_name = "DIR")]
+    pub workspace: Option<PathBuf>,
+    /// Give a variable of the policy its value
+    #[arg(long = "define", value_name = "NAME=VALUE", value_parser = define)]
+    pub defines: Vec<(String, String)>,
+}
