@@ -8,6 +8,7 @@
 mod access;
 mod clock;
 mod collector;
+mod ignored;
 mod lines;
 mod page;
 mod reader;
@@ -17,6 +18,7 @@ mod tree;
 
 pub use clock::timestamp;
 pub use collector::Collector;
+pub use ignored::Ignored;
 pub use lines::Lines;
 pub use page::page;
 pub use reader::Reader;

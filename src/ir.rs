@@ -18,6 +18,6 @@ pub use decide::{Verdict, Why, decide, more_specific};
 pub use decider::{Decider, Kept};
 pub use facts::{Facts, HardLink, LinkFact, MountFact, Node, NodeKind, is_far};
 pub use policy::{
-    Assume, BoundPolicy, Expect, FileRules, LimitValue, List, Origin, Policy, Rule, RuleId, Setting, Subject,
+    Assume, BoundPolicy, Expect, FileRules, Ignore, LimitValue, List, Origin, Policy, Rule, RuleId, Setting, Subject,
     Suppression, Unset, Within,
 };

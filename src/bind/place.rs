@@ -53,6 +53,12 @@ impl Placer<'_, '_> {
                 set.include.extend(names.include);
             }
         }
+        for ignore in &mut policy.ignores {
+            let names = self.subject(&mut ignore.subject, false, false, ignore.span);
+            if let (Subject::Paths(set), Some(names)) = (&mut ignore.subject, names) {
+                set.include.extend(names.include);
+            }
+        }
         for assume in &mut policy.assumes {
             for pattern in &mut assume.paths.include {
                 self.pattern(pattern, assume.span);
@@ -187,7 +193,8 @@ pub(super) fn temporary(policy: &mut Policy, private: &Private, diagnostics: &mu
     let is_tmp = |pattern: &Pattern| matches!(&pattern.start, Start::Variable(name) if **name == *TMP);
     let rules = policy.rules.iter_mut().map(|rule| (&mut rule.subject, rule.effect == Effect::Allow, rule.span));
     let expects = policy.expects.iter_mut().map(|expect| (&mut expect.subject, expect.allow, expect.span));
-    for (subject, permits, span) in rules.chain(expects) {
+    let ignores = policy.ignores.iter_mut().map(|ignore| (&mut ignore.subject, false, ignore.span));
+    for (subject, permits, span) in rules.chain(expects).chain(ignores) {
         let Subject::Paths(set) = subject else { continue };
         let (own, taken) = (set.include.iter().any(is_tmp), set.exclude.iter().any(is_tmp));
         if !own && !taken {

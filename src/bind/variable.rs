@@ -72,6 +72,7 @@ pub(super) fn settle(policy: &mut Policy, host: &dyn Host, diagnostics: &mut Vec
         !dropped.iter().any(|span| suppression.covers(*span)) || rules.iter().any(|rule| suppression.covers(rule.span))
     });
     policy.expects.retain_mut(|expect| settler.keep(&mut expect.subject, &expect.unset, expect.span, "expectation"));
+    policy.ignores.retain_mut(|ignore| settler.keep(&mut ignore.subject, &ignore.unset, ignore.span, "statement"));
     policy.assumes.retain(|assume| {
         // An assumption about a variable that nothing uses says nothing; one in terms of an unset one can't hold.
         settler.values.contains_key(&assume.variable) && {
@@ -152,6 +153,7 @@ pub(super) fn judge(policy: &Policy, values: &Values, links: &mut Links<'_>, dia
     let mut used: BTreeMap<&str, Span> = BTreeMap::new();
     let subjects = policy.rules.iter().map(|rule| (&rule.subject, rule.span));
     let subjects = subjects.chain(policy.expects.iter().map(|expect| (&expect.subject, expect.span)));
+    let subjects = subjects.chain(policy.ignores.iter().map(|ignore| (&ignore.subject, ignore.span)));
     // What a host's value is, is judged where it is put in.
     for (subject, span) in subjects.filter(|(subject, _)| matches!(subject, Subject::Paths(_))) {
         for name in names(subject) {

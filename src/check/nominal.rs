@@ -35,7 +35,9 @@ impl Nominal {
             values.extend(place.map(|place| (assume.variable.clone(), place.to_string())));
         }
         let rules = policy.rules.iter().map(|rule| &rule.subject);
-        for subject in rules.chain(policy.expects.iter().map(|expect| &expect.subject)) {
+        let expects = policy.expects.iter().map(|expect| &expect.subject);
+        let ignores = policy.ignores.iter().map(|ignore| &ignore.subject);
+        for subject in rules.chain(expects).chain(ignores) {
             match subject {
                 Subject::Paths(set) => {
                     for pattern in set.include.iter().chain(&set.exclude) {

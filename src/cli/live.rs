@@ -218,7 +218,8 @@ impl Elsewhere {
         let env = policy.default_env.as_ref().map(|default| default.value);
         let set: Vec<_> = policy.set.iter().map(|(name, setting)| (name, &setting.value)).collect();
         let limits: Vec<_> = policy.limits.iter().map(|(kind, limit)| (kind.to_string(), limit.value)).collect();
-        Self { rules, settings: format!("{:?}", (policy.default_read.value, env, set, limits)) }
+        let ignores: Vec<_> = policy.ignores.iter().map(|ignore| (ignore.verb, &ignore.subject)).collect();
+        Self { rules, settings: format!("{:?}", (policy.default_read.value, env, set, limits, ignores)) }
     }
 }
 
@@ -233,6 +234,9 @@ fn nothing_else(policy: &Policy) -> Result<(), Refused> {
     }
     if policy.default_read.value != Effect::Deny || policy.default_env.is_some() {
         return Err(format!("{ONLY}, and this has a default").into());
+    }
+    if !policy.ignores.is_empty() {
+        return Err(format!("{ONLY}, and this says `ignore`").into());
     }
     if !policy.set.is_empty() || !policy.limits.is_empty() {
         return Err(format!("{ONLY}, and this sets a variable or a limit").into());

@@ -24,6 +24,11 @@ fn text(policy: &BoundPolicy, sources: &Sources) -> String {
     for rule in &policy.rules {
         line(rule::with_reason(rule, sources), rule.span);
     }
+    for ignore in &policy.ignores {
+        let target = sources.slice(ignore.span).split_whitespace().collect::<Vec<_>>().join(" ");
+        let because = ignore.because.as_ref().map(|because| format!(" because {because:?}")).unwrap_or_default();
+        line(format!("ignore {} {target}{because}", ignore.verb), ignore.span);
+    }
     for (name, setting) in &policy.set {
         line(format!("set {name}={}", setting.value), setting.span);
     }

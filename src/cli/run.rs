@@ -9,14 +9,15 @@ use sandbox_runtime::backend::bubblewrap::{Needs, Network, Ports, User};
 use sandbox_runtime::bind::{bind, bind_grants};
 use sandbox_runtime::compile::{compile, environment};
 use sandbox_runtime::diagnostic::{Level, any_error, nearest};
-use sandbox_runtime::event::{Collector, Lines, Sink};
+use sandbox_runtime::event::{Collector, Ignored, Lines, Sink};
 use sandbox_runtime::exec::linux::{self, Channel, Engine, Error, EventFile, Exit, Launch, Prepared, Watch};
+use sandbox_runtime::ir::BoundPolicy;
 use sandbox_runtime::proxy::InForce;
 use sandbox_runtime::proxy::upstream::Upstream;
 use sandbox_runtime::vocabulary::Effect;
 use std::ffi::OsString;
 use std::path::Path;
-use std::sync::{Arc, Once};
+use std::sync::{Arc, Once, OnceLock};
 
 /// `srt run`, and `srt COMMAND ARG…`
 pub fn run(mut run: Run) -> u8 {
@@ -147,6 +148,7 @@ fn attempt_once(
         None => None,
     };
     let upstream = if matches!(plan.network, Network::Proxy(_)) { upstream(run.quiet)? } else { None };
+    let told = events.told(&policy);
     let rules = Arc::new(rule::rules(policy, sources));
     let launch = Launch {
         engine: match run.engine {
@@ -162,7 +164,7 @@ fn attempt_once(
         rules: Some(Arc::clone(&rules)),
         upstream,
         live: live.map(|live| Box::new(move |in_force: Arc<InForce>| live.serve(&in_force)) as _),
-        events: events.sink(),
+        events: told,
         watch: watch(run),
         announce: |said| output::complain(said),
     };
@@ -256,6 +258,8 @@ fn hint(command: &[OsString], status: u8) -> String {
 struct Events {
     tally: Arc<Collector>,
     lines: Option<Arc<Lines<EventFile>>>,
+    /// What passes them on, once there is a policy.
+    passed: OnceLock<Arc<Ignored>>,
 }
 
 impl Events {
@@ -265,13 +269,15 @@ impl Events {
                 .map_err(|error| format!("cannot write events to `{}`: {error}", path.display()))?;
             Ok::<_, String>(Arc::new(Lines::new(file)))
         };
-        Ok(Self { tally: Arc::default(), lines: path.map(create).transpose()? })
+        Ok(Self { tally: Arc::default(), lines: path.map(create).transpose()?, passed: OnceLock::new() })
     }
 
-    fn sink(&self) -> Arc<dyn Sink> {
+    /// Where to tell what is refused, but for what the policy asks to leave out. A policy that is looked at again is the same.
+    fn told(&self, policy: &BoundPolicy) -> Arc<dyn Sink> {
         let mut sinks: Vec<Arc<dyn Sink>> = vec![Arc::clone(&self.tally) as _];
         sinks.extend(self.lines.clone().map(|lines| lines as Arc<dyn Sink>));
-        Arc::new(sinks)
+        let ignored = || Arc::new(Ignored::new(policy.ignores.clone(), Arc::new(sinks)));
+        Arc::clone(self.passed.get_or_init(ignored)) as _
     }
 
     fn end(&self, quiet: bool) {
@@ -284,6 +290,10 @@ impl Events {
         }
         if let Some(summary) = self.tally.summary().filter(|_| !quiet) {
             output::tell(&format!("{summary}\n"));
+        }
+        let ignored = self.passed.get().map_or(0, |passed| passed.count());
+        if ignored > 0 && !quiet {
+            output::tell(&format!("{} ignored, as the policy says\n", output::count_u64(ignored, "refusal")));
         }
     }
 }

@@ -103,12 +103,7 @@ pub(super) fn later() -> String {
 /// The switches that stand beside the two large parts.
 pub(super) fn switch<'t>(reader: &mut Reader<'t>, name: &str, at: &At<'_, 't>) {
     match name {
-        "ignoreViolations" => {
-            let quiet = reader.object(at).is_some_and(|object| object.properties.is_empty());
-            if !quiet {
-                reader.lose(at, "every refusal is reported here; `--quiet` leaves the summary out");
-            }
-        }
+        "ignoreViolations" => ignored(reader, at),
         "enableWeakerNestedSandbox" => {
             if reader.boolean(at) == Some(true) {
                 reader
@@ -138,6 +133,25 @@ pub(super) fn switch<'t>(reader: &mut Reader<'t>, name: &str, at: &At<'_, 't>) {
         "bwrapPath" => reader.lose(at, "nothing needs bubblewrap here; `--engine bwrap` takes the one on PATH"),
         "windows" => reader.lose(at, "nothing runs on Windows yet"),
         _ => reader.lose(at, "this program has no part of that kind"),
+    }
+}
+
+/// Texts that a refusal of some command holds. What of that is a path, for every command, is a place here.
+fn ignored<'t>(reader: &mut Reader<'t>, at: &At<'_, 't>) {
+    for (command, at) in reader.properties(at) {
+        for text in reader.strings(&at) {
+            let path = text.text.starts_with('/').then(|| super::path::Spelled::of(&text.text));
+            match path {
+                Some(Ok(path)) if command == "*" => {
+                    reader.state(&text.place, vec![format!("ignore read, write {}", path.target())]);
+                }
+                _ => reader.say(
+                    Gravity::Lost,
+                    text.place,
+                    "only a path, and for every command (`*`), can be left out of what is told; `--quiet` leaves out all",
+                ),
+            }
+        }
     }
 }
 

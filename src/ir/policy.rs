@@ -32,6 +32,9 @@ pub struct Policy {
     /// The smallest of each kind.
     pub limits: BTreeMap<LimitKind, LimitValue>,
     pub expects: Vec<Expect>,
+    /// What need not be told of, though it is refused.
+    #[serde(default)]
+    pub ignores: Vec<Ignore>,
     pub withins: Vec<Within>,
     pub assumes: Vec<Assume>,
     pub suppressions: Vec<Suppression>,
@@ -62,6 +65,7 @@ impl Policy {
             set: BTreeMap::new(),
             limits: BTreeMap::new(),
             expects: Vec::new(),
+            ignores: Vec::new(),
             withins: Vec::new(),
             assumes: Vec::new(),
             suppressions: Vec::new(),
@@ -318,6 +322,17 @@ pub struct Expect {
     pub verb: Verb,
     pub subject: Subject,
     pub unset: Unset,
+    pub span: Span,
+}
+
+/// `ignore`: refusals of accesses in the set are not told. No decision depends on it.
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
+pub struct Ignore {
+    pub verb: Verb,
+    pub subject: Subject,
+    pub because: Option<Arc<str>>,
+    pub unset: Unset,
+    /// The target that it came from.
     pub span: Span,
 }
 

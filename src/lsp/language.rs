@@ -15,6 +15,7 @@ pub(super) const STATEMENTS: &[(&str, &str)] = &[
     ("on", "statements for some systems alone: `on linux, macos { … }`"),
     ("within", "a proof: this policy permits nothing that the other one does not"),
     ("expect", "a proof: every access in the targets is decided so"),
+    ("ignore", "refusals in the targets are not told; they are refused all the same"),
     ("assume", "what holds for a variable away from a machine: `assume $X inside TARGETS`"),
 ];
 

@@ -43,6 +43,7 @@ pub(super) fn resolve(
         within.ceiling = ceiling.filter(|_| errors.is_empty()).map(|mut ceiling| {
             ceiling.withins.clear();
             ceiling.expects.clear();
+            ceiling.ignores.clear();
             ceiling.suppressions.clear();
             Box::new(ceiling)
         });

@@ -100,6 +100,7 @@ impl<'a> Scope<'a> {
             match &statement.kind {
                 ast::StatementKind::Rule(rule) => self.mention_all(rule.targets.iter().chain(&rule.except)),
                 ast::StatementKind::Expect(expect) => self.mention_all(expect.targets.iter().chain(&expect.except)),
+                ast::StatementKind::Ignore(ignore) => self.mention_all(ignore.targets.iter().chain(&ignore.except)),
                 ast::StatementKind::On { body, .. } => self.mention(body),
                 _ => {}
             }

@@ -78,6 +78,7 @@ impl<'a> Adder<'a, '_, '_, '_> {
                 self.policy.withins.push(within);
             }
             StatementKind::Expect(expect) => self.expect(expect, statement.span),
+            StatementKind::Ignore(ignore) => self.ignore(ignore),
             StatementKind::Assume { variable, inside, targets } => {
                 self.assume(variable, *inside, targets, statement.span);
             }
@@ -198,6 +199,22 @@ impl<'a> Adder<'a, '_, '_, '_> {
                 for (subject, unset) in self.subjects(resolved, &except, purpose) {
                     let (allow, verb) = (expect.allow, verb.value);
                     self.policy.expects.push(ir::Expect { allow, verb, subject, unset, span });
+                }
+            }
+        }
+    }
+
+    fn ignore(&mut self, ignore: &ast::Ignore) {
+        let Some(kind) = self.kind(&ignore.verbs) else { return };
+        let items = self.items(&ignore.targets, kind);
+        let except = self.except(&ignore.except, kind);
+        let because: Option<Arc<str>> = ignore.because.as_ref().map(|because| Arc::from(because.value.as_str()));
+        for verb in &ignore.verbs {
+            let purpose = Purpose { verb: verb.value, permits: false, carries: false };
+            for resolved in &items {
+                for (subject, unset) in self.subjects(resolved, &except, purpose) {
+                    let (verb, because, span) = (verb.value, because.clone(), resolved.span);
+                    self.policy.ignores.push(ir::Ignore { verb, subject, because, unset, span });
                 }
             }
         }

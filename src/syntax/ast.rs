@@ -70,6 +70,8 @@ pub enum StatementKind {
     Within(Spanned<String>),
     /// `expect allow|deny VERBS TARGETS [except TARGETS]`
     Expect(Expect),
+    /// `ignore VERBS TARGETS [except TARGETS] [because "TEXT"]`
+    Ignore(Ignore),
     /// `assume $X inside|outside TARGETS`
     Assume {
         variable: Spanned<String>,
@@ -110,6 +112,15 @@ pub struct Expect {
     pub verbs: Vec<Spanned<Verb>>,
     pub targets: Vec<Target>,
     pub except: Vec<Target>,
+}
+
+/// The part of an `ignore` statement after the keyword.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ignore {
+    pub verbs: Vec<Spanned<Verb>>,
+    pub targets: Vec<Target>,
+    pub except: Vec<Target>,
+    pub because: Option<Spanned<String>>,
 }
 
 /// `memory 4GiB` and the like, in the unit of its kind.

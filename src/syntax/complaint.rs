@@ -26,6 +26,7 @@ const STATEMENTS: &[(&str, &str)] = &[
     ("on", "`on linux, macos { … }`"),
     ("within", "`within \"PATH\"`"),
     ("expect", "`expect allow VERB TARGET` or `expect deny VERB TARGET`"),
+    ("ignore", "`ignore VERB TARGET`, as in `ignore read ~/.config`"),
     ("assume", "`assume $NAME inside TARGET` or `assume $NAME outside TARGET`"),
 ];
 
@@ -224,7 +225,7 @@ fn expectation(rules: &[Rule], before: &str, word: &str) -> String {
         .split([' ', '\t', ',', '\n'])
         .filter_map(Verb::from_word)
         .next_back()
-        .filter(|_| matches!(word, "allow" | "deny" | "forbid" | "expect"));
+        .filter(|_| matches!(word, "allow" | "deny" | "forbid" | "expect" | "ignore"));
     let mut nouns: Vec<&str> = Vec::new();
     for rule in rules {
         // Where a target can stand, the words that can stand before or inside one say nothing more.

@@ -205,6 +205,7 @@ fn keyword(of: Rule) -> &'static str {
         Rule::bound => "limit",
         Rule::ceiling => "within",
         Rule::expectation => "expect",
+        Rule::silence => "ignore",
         Rule::assumption => "assume",
         _ => "",
     }

@@ -76,6 +76,7 @@ pub(super) fn noun(rule: Rule) -> Option<&'static str> {
         Rule::bound => Some("a `limit` statement"),
         Rule::ceiling => Some("a `within` statement"),
         Rule::expectation => Some("an `expect` statement"),
+        Rule::silence => Some("an `ignore` statement"),
         Rule::assumption => Some("an `assume` statement"),
         Rule::except => Some("`except`"),
         Rule::because => Some("`because`"),

@@ -1,6 +1,8 @@
 //! One statement: from what the grammar read to the tree, with the complaints that need more than the grammar.
 
-use super::ast::{DefaultSubject, Expect, LetValue, Rule as RuleNode, Spanned, Statement, StatementKind, Target};
+use super::ast::{
+    DefaultSubject, Expect, Ignore, LetValue, Rule as RuleNode, Spanned, Statement, StatementKind, Target,
+};
 use super::codes;
 use super::fault::{Fault, Place};
 use super::grammar::{Pair, Rule};
@@ -53,6 +55,7 @@ impl Reader {
                 pair.into_inner().next().and_then(|string| self.file_name(&string)).map(StatementKind::Within)
             }
             Rule::expectation => self.expectation(pair, systems),
+            Rule::silence => self.silence(pair, systems),
             Rule::assumption => self.assumption(pair, systems),
             _ => None,
         }?;
@@ -176,14 +179,43 @@ impl Reader {
                 _ => {}
             }
         }
-        if let Some(because) = &because
-            && because.value.trim().is_empty()
-        {
+        self.has_reason(because.as_ref());
+        Some(StatementKind::Rule(RuleNode { effect: effect?, verbs, targets, except, because }))
+    }
+
+    fn has_reason(&mut self, because: Option<&Spanned<String>>) {
+        if let Some(because) = because.filter(|because| because.value.trim().is_empty()) {
             let fault =
                 Fault::new(&codes::SYNTAX, "`because` gives no reason", "write the reason, or take `because` out");
             self.complain(fault, because.span);
         }
-        Some(StatementKind::Rule(RuleNode { effect: effect?, verbs, targets, except, because }))
+    }
+
+    fn silence(&mut self, pair: Pair<'_>, systems: &[Spanned<System>]) -> Option<StatementKind> {
+        let mut ignore = Ignore { verbs: Vec::new(), targets: Vec::new(), except: Vec::new(), because: None };
+        for part in pair.into_inner() {
+            match part.as_rule() {
+                Rule::verbs => ignore.verbs = self.verbs(part)?,
+                Rule::list | Rule::target => {
+                    let role = Role::Rule { verbs: &ignore.verbs, systems, allow: false };
+                    ignore.targets = target::read(self, part, role);
+                }
+                Rule::except => ignore.except = self.except(part, &ignore.verbs, systems),
+                Rule::because => ignore.because = part.into_inner().next().map(|string| self.text(&string)),
+                Rule::comment => suppression::misplaced(self, &part),
+                _ => {}
+            }
+        }
+        self.has_reason(ignore.because.as_ref());
+        if let Some(verb) = ignore.verbs.iter().find(|verb| matches!(verb.value, Verb::Env | Verb::Mach)) {
+            let fault = Fault::new(
+                &codes::MISMATCH,
+                format!("nothing is told of what is refused under `{}`", verb.value),
+                "take the statement out",
+            );
+            self.complain(fault, verb.span);
+        }
+        Some(StatementKind::Ignore(ignore))
     }
 
     fn except(&mut self, pair: Pair<'_>, verbs: &[Spanned<Verb>], systems: &[Spanned<System>]) -> Vec<Target> {

@@ -152,7 +152,7 @@ impl Tree<'_> {
     fn statement(&mut self, item: Pair<'_>, span: Span) {
         let kind = item.as_rule();
         let suppressions = self.suppressions(span.range().start);
-        self.rule = matches!(kind, Rule::ruling | Rule::expectation).then_some(span);
+        self.rule = matches!(kind, Rule::ruling | Rule::expectation | Rule::silence).then_some(span);
         self.cut_off = false;
         self.last_end = span.range().end;
         let first = !std::mem::replace(&mut self.begun, true);
@@ -294,6 +294,7 @@ fn outside_only(kind: &StatementKind) -> Option<&'static str> {
         | StatementKind::Rule(_)
         | StatementKind::Set { .. }
         | StatementKind::Limit(_)
-        | StatementKind::Expect(_) => None,
+        | StatementKind::Expect(_)
+        | StatementKind::Ignore(_) => None,
     }
 }

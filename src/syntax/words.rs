@@ -325,6 +325,7 @@ fn begin(word: &str) -> Option<Place> {
         "on" => Place::System,
         "within" => Place::File,
         "expect" => Place::ExpectAnswer,
+        "ignore" => Place::Verb,
         "assume" => Place::Variable,
         "except" => Place::Target,
         "because" => Place::Reason,

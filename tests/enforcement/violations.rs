@@ -83,6 +83,28 @@ fn a_refused_write_is_told_with_its_rule_its_reason_and_what_would_allow_it() {
     });
 }
 
+/// What the policy ignores is refused all the same, counted, and not told; all else is.
+#[test]
+fn what_is_ignored_is_refused_and_not_told() {
+    each(|engine, user| {
+        let rules = "allow read, write $WORKSPACE\nallow read $HOME/other\nignore write $HOME/other/** except $HOME/other/kept \
+                     because \"it looks for a cache\"\nignore connect a.test";
+        let scene = scene(engine, rules).by(user).file("other/a", "a").file("other/kept", "k");
+        let output =
+            scene.run("for i in 1 2 3; do echo x > ~/other/a; done; echo x > ~/other/kept; cat ~/other/a ~/other/kept");
+        assert_eq!(output.stdout, "ak", "{engine} {user:?} {output:?}");
+        assert_eq!(told(&scene), ["write ~/other/kept"], "{engine} {user:?}");
+        assert!(
+            output.stderr.ends_with("\n3 refusals ignored, as the policy says\n"),
+            "{engine} {user:?} {}",
+            output.stderr
+        );
+        assert!(!output.stderr.contains("other/a expected"), "{}", output.stderr);
+        let quiet = scene.with(["--quiet"]).run("echo x > ~/other/a; true");
+        assert!(!quiet.stderr.contains("ignored"), "{quiet:?}");
+    });
+}
+
 /// The statement that is proposed does allow it.
 #[test]
 fn what_is_proposed_is_enough() {

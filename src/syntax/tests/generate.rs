@@ -89,7 +89,7 @@ fn targets(of: impl Strategy<Value = String> + Clone) -> impl Strategy<Value = S
 }
 
 fn rule() -> impl Strategy<Value = String> {
-    let effect = select(vec!["allow", "deny", "forbid", "expect allow", "expect deny"]);
+    let effect = select(vec!["allow", "deny", "forbid", "expect allow", "expect deny", "ignore"]);
     let paths = (
         select(vec!["read", "read , write", "exec", "write,read"]),
         targets(path().boxed()),
@@ -105,6 +105,8 @@ fn rule() -> impl Strategy<Value = String> {
     let body = prop_oneof![3 => paths.boxed(), 2 => peers.boxed(), 1 => names.boxed()];
     let because = prop::option::of((gap(), "[a-z #,]{0,40}[a-z]"));
     (effect, blank(), body, because).prop_map(|(effect, blank, (verbs, targets, except), because)| {
+        // Of variables nothing is told.
+        let effect = if effect == "ignore" && verbs == "env" { "deny" } else { effect };
         let except = except.map_or(String::new(), |(gap, targets)| format!("{gap}except {targets}"));
         let because = because
             .filter(|_| !effect.starts_with("expect"))

@@ -68,6 +68,12 @@ fn erase_statement(statement: &mut Statement, nowhere: Span) {
             erase_targets(&mut expect.targets, nowhere);
             erase_targets(&mut expect.except, nowhere);
         }
+        StatementKind::Ignore(ignore) => {
+            ignore.verbs.iter_mut().for_each(|verb| verb.span = nowhere);
+            erase_targets(&mut ignore.targets, nowhere);
+            erase_targets(&mut ignore.except, nowhere);
+            ignore.because.iter_mut().for_each(|because| because.span = nowhere);
+        }
         StatementKind::Assume { variable, targets, .. } => {
             variable.span = nowhere;
             erase_targets(targets, nowhere);

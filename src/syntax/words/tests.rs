@@ -17,6 +17,7 @@ fn targets(file: &File) -> Vec<Span> {
             match &statement.kind {
                 StatementKind::Rule(rule) => [&rule.targets, &rule.except].into_iter().for_each(|list| all(list)),
                 StatementKind::Expect(said) => [&said.targets, &said.except].into_iter().for_each(|list| all(list)),
+                StatementKind::Ignore(said) => [&said.targets, &said.except].into_iter().for_each(|list| all(list)),
                 StatementKind::Let { value: LetValue::Targets(targets), .. } => all(targets),
                 StatementKind::Assume { targets, .. } => all(targets),
                 _ => {}

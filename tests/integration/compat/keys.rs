@@ -63,7 +63,7 @@ const KEYS: &[(&str, &str)] = &[
     ("credentials.allowPlaintextInject", r#"{"credentials":{"allowPlaintextInject":true}}"#),
     ("credentials.awsPairs", r#"{"credentials":{"awsPairs":[]}}"#),
     ("credentials.sigv4", r#"{"credentials":{"sigv4":{}}}"#),
-    ("ignoreViolations", r#"{"ignoreViolations":{"*":["/usr/bin"]}}"#),
+    ("ignoreViolations", r#"{"ignoreViolations":{"*":["/usr/bin","x"],"git push":["/usr/bin"]}}"#),
     ("enableWeakerNestedSandbox", r#"{"enableWeakerNestedSandbox":true}"#),
     ("enableWeakerNetworkIsolation", r#"{"enableWeakerNetworkIsolation":true}"#),
     ("allowAppleEvents", r#"{"allowAppleEvents":true}"#),
