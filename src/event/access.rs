@@ -16,7 +16,8 @@ impl Event {
         match self {
             Event::Violation(violation) => violation.accesses(),
             Event::Connection(it) => {
-                accesses(&it.operation, Some(&it.host), Some(it.port), it.address.as_deref(), None)
+                let (host, path) = (it.host.as_deref(), it.path.as_deref());
+                accesses(&it.operation, host, it.port, it.address.as_deref(), path)
             }
             Event::Dropped { .. } => Vec::new(),
         }

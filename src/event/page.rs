@@ -139,7 +139,7 @@ impl Page {
     fn kind(&mut self, kind: &Kind) {
         let (operation, outcome, port) = match &kind.event {
             Event::Violation(it) => (&*it.operation, it.outcome, it.port),
-            Event::Connection(it) => (&*it.operation, it.outcome, Some(it.port)),
+            Event::Connection(it) => (&*it.operation, it.outcome, it.port),
             Event::Dropped { .. } => return,
         };
         let class = match outcome {
@@ -302,16 +302,11 @@ mod tests {
         tally.add(Event::Violation(Violation { detail: Some("too much".into()), ..Violation::refused("resolve") }));
         tally.add(Event::Connection(Connection {
             timestamp: "2026-01-02T03:04:06.006Z".into(),
-            operation: "connect".into(),
-            host: "api.example.com".into(),
-            port: 443,
-            address: None,
-            through: None,
-            outcome: Outcome::Allowed,
-            rule: None,
+            host: Some("api.example.com".into()),
+            port: Some(443),
             sent: Some(3),
             received: Some(4),
-            milliseconds: None,
+            ..Connection::allowed("connect")
         }));
         tally
     }

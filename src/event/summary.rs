@@ -30,10 +30,15 @@ pub fn sentence(kind: &Kind) -> String {
 
 fn allowed(connection: &Connection, kind: &Kind) -> String {
     let s = if kind.count == 1 { "" } else { "s" };
-    let Connection { host, port, operation, rule, through, .. } = connection;
-    let bracketed = if host.contains(':') { format!("[{host}]") } else { host.clone() };
+    let Connection { path, host, port, operation, rule, through, .. } = connection;
+    let object = match (host, port, path) {
+        (Some(host), Some(port), _) if host.contains(':') => format!("[{host}]:{port}"),
+        (Some(host), Some(port), _) => format!("{host}:{port}"),
+        (Some(object), None, _) | (None, _, Some(object)) => object.clone(),
+        (None, _, None) => "somewhere".to_owned(),
+    };
     let direction = if operation == "listen" { "in at" } else { "to" };
-    let mut line = format!("{} connection{s} {direction} {bracketed}:{port} allowed", kind.count);
+    let mut line = format!("{} connection{s} {direction} {object} allowed", kind.count);
     // Writing into a string does not fail.
     if let Some(rule) = rule {
         let _ = write!(line, " by {}:{}", rule.file, rule.line);

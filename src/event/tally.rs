@@ -139,8 +139,8 @@ fn size(event: &Event) -> usize {
             it.operation.len() + of(&texts.map(Option::as_ref)) + rule(&it.rule)
         }
         Event::Connection(it) => {
-            let texts = [Some(&it.operation), Some(&it.host), it.address.as_ref(), it.through.as_ref()];
-            of(&texts) + rule(&it.rule)
+            let texts = [&it.path, &it.host, &it.address, &it.through];
+            it.operation.len() + of(&texts.map(Option::as_ref)) + rule(&it.rule)
         }
         Event::Dropped { .. } => 0,
     }

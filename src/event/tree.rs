@@ -48,13 +48,17 @@ pub(super) enum Place<'e> {
 
 pub(super) fn place(event: &Event) -> Place<'_> {
     match event {
-        Event::Connection(connection) => Place::Host(&connection.host),
-        Event::Violation(violation) => match (&violation.host, &violation.path) {
-            (Some(host), _) => Place::Host(host),
-            (None, Some(path)) => Place::Path(path),
-            (None, None) => Place::Nowhere,
-        },
+        Event::Connection(it) => named(it.host.as_deref(), it.path.as_deref()),
+        Event::Violation(it) => named(it.host.as_deref(), it.path.as_deref()),
         Event::Dropped { .. } => Place::Nowhere,
+    }
+}
+
+fn named<'e>(host: Option<&'e str>, path: Option<&'e str>) -> Place<'e> {
+    match (host, path) {
+        (Some(host), _) => Place::Host(host),
+        (None, Some(path)) => Place::Path(path),
+        (None, None) => Place::Nowhere,
     }
 }
 
