@@ -50,6 +50,10 @@ lint: ## formatting, clippy, documentation; warnings are errors
 	$(CARGO) clippy --locked --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps --document-private-items --quiet
 
+.PHONY: cross
+cross: ## clippy for macOS and Windows, and the tests for Windows under Wine, on Debian
+	@.ci/cross
+
 .PHONY: bench
 bench: ## start-up, masks, large workspaces, memory, real work, connections, beside bwrap and the npm peer; an editor; each stage by itself
 	@.ci/setup bench

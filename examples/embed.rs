@@ -6,18 +6,18 @@
 // An example is read from top to bottom; what fails here ends the program with a sentence.
 #![allow(clippy::disallowed_methods)]
 
+use sandbox_runtime::backend::Enforced;
 use sandbox_runtime::backend::bubblewrap::{Needs, Network};
 use sandbox_runtime::bind::bind;
 use sandbox_runtime::check::{Given, check};
-use sandbox_runtime::compile::{artefact, compile, environment};
+use sandbox_runtime::compile::{artefact, enforced, environment};
 use sandbox_runtime::diagnostic::{Diagnostic, Level, Style, any_error, render};
 use sandbox_runtime::event::{Collector, RuleText};
-use sandbox_runtime::exec::linux::{self, Launch};
-use sandbox_runtime::host::real::Machine;
+use sandbox_runtime::exec::{self, Launch};
+use sandbox_runtime::host::real::{Machine, place};
 use sandbox_runtime::ir::{Access, Rule, decide};
 use sandbox_runtime::proxy::Rules;
 use sandbox_runtime::resolve::{Files, Options, Text, resolve};
-use sandbox_runtime::sets::path::AbsPath;
 use sandbox_runtime::source::Sources;
 use sandbox_runtime::syntax;
 use sandbox_runtime::vocabulary::System;
@@ -69,7 +69,7 @@ fn embed(command: Vec<OsString>) -> Result<u8, Box<dyn Error>> {
 
     // Check: what `srt check` says, of every system, on a machine that is assumed.
     let defines: BTreeMap<String, String> = [("service".to_owned(), "api.example.com".to_owned())].into();
-    let options = Options { system: System::Linux, defines: defines.clone() };
+    let options = Options { system: here(), defines: defines.clone() };
     let given = Given { name: "built in".to_owned(), text: POLICY.to_owned() };
     let checked = check(&[given], &NoFiles, &options, None);
     refuse(&checked.diagnostics, &checked.sources)?;
@@ -86,19 +86,23 @@ fn embed(command: Vec<OsString>) -> Result<u8, Box<dyn Error>> {
     // Decide: the one meaning, which everything that enforces it is tested against.
     let directory = std::env::current_dir()?;
     for name in ["out/notes", "settings"] {
-        let path = AbsPath::parse(directory.join(name).to_str().ok_or("a directory that is no text")?)?;
+        let path = place(&directory.join(name)).ok_or("a directory that no policy can name")?;
         let verdict = decide(&policy, &Access::Write(path));
         let rule = verdict.decisive.first().map(|id| policy.rule(*id).words(&sources));
         let answer = if verdict.allowed { "allowed" } else { "denied" };
         println!("write {name}: {answer} by `{}`", rule.unwrap_or_else(|| "the default".to_owned()));
     }
 
-    // Lower. The plan is what will be done; a gap that makes it looser than the policy is an error. The profile for macOS comes
-    // of the policy for that system, on any.
-    let compiled = compile(&policy, &Needs { user: linux::caller(), ..Needs::default() });
-    refuse(&compiled.diagnostics, &sources)?;
-    let plan = compiled.plan.ok_or("no plan")?;
-    println!("lowered: {} mounts for Linux", plan.mounts.len());
+    // Lower, for the system that this is. What comes is what will be done; a gap that makes it looser than the policy is an error.
+    // The profile for macOS comes of the policy for that system, on any.
+    let made = enforced(&policy, &sources, &Needs { user: exec::caller(), ..Needs::default() })?;
+    refuse(&made.diagnostics, &sources)?;
+    let plan = made.enforced.ok_or("no plan")?;
+    match &plan {
+        Enforced::Bubblewrap(plan) => println!("lowered: {} mounts for Linux", plan.mounts.len()),
+        Enforced::Seatbelt(profile) => println!("lowered: {} bytes for macOS", profile.text.len()),
+        Enforced::Wfp(texts) => println!("lowered: {} bytes for Windows", texts.filters.len()),
+    }
     let options = Options { system: System::Macos, ..options };
     let (macos, _) = resolve(&[source], &mut sources, &NoFiles, &options);
     let built = artefact::seatbelt(&macos.ok_or("no policy")?, &sources, &[artefact::Emit::Sbpl])?;
@@ -108,7 +112,12 @@ fn embed(command: Vec<OsString>) -> Result<u8, Box<dyn Error>> {
     let events = Arc::new(Collector::default());
     let mut launch = Launch::new(command, environment(&policy, std::env::vars_os()), directory, events.clone());
     launch.set = policy.set.keys().map(Into::into).collect();
-    if matches!(plan.network, Network::Proxy(_)) {
+    let proxied = match &plan {
+        Enforced::Bubblewrap(plan) => matches!(plan.network, Network::Proxy(_)),
+        Enforced::Seatbelt(profile) => profile.proxy,
+        Enforced::Wfp(texts) => texts.proxy.is_some(),
+    };
+    if proxied {
         // The proxy decides by the policy too, and names its rules in what it answers and reports.
         let texts = move |rule: &Rule| {
             let place = sources.location(rule.span);
@@ -116,11 +125,20 @@ fn embed(command: Vec<OsString>) -> Result<u8, Box<dyn Error>> {
         };
         launch.rules = Some(Arc::new(Rules { policy, texts: Box::new(texts) }));
     }
-    let exit = linux::run(&plan, launch)?;
+    let exit = exec::run(&plan, launch)?;
     if let Some(refused) = events.summary() {
         eprintln!("{refused}");
     }
     Ok(exit.status())
+}
+
+/// The system that this runs on.
+fn here() -> System {
+    match std::env::consts::OS {
+        "macos" => System::Macos,
+        "windows" => System::Windows,
+        _ => System::Linux,
+    }
 }
 
 /// Prints findings; an error among them ends it.

@@ -3,6 +3,7 @@
 pub mod bubblewrap;
 mod codes;
 pub mod gap;
+pub mod limits;
 pub mod seatbelt;
 pub mod wfp;
 
@@ -14,6 +15,14 @@ pub use codes::{GRANT_WITHOUT_READ, PINNED_DIRECTORY, PROXY_ONLY, UNENFORCEABLE}
 
 /// What the back ends say of policies.
 pub static CODES: &[&[&Code]] = &[codes::CODES, bubblewrap::CODES, seatbelt::CODES, wfp::CODES];
+
+/// What carries a policy out on one machine.
+#[derive(Debug)]
+pub enum Enforced {
+    Bubblewrap(bubblewrap::Plan),
+    Seatbelt(seatbelt::Profile),
+    Wfp(wfp::Texts),
+}
 
 /// What enforces a policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

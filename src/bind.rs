@@ -79,7 +79,8 @@ fn bind_some(policy: Policy, host: &dyn Host, grants: bool) -> (Option<BoundPoli
     }
     let expansions = walk::walk(&policy, host, &links, &private, &mut diagnostics).expansions;
     values.insert("TMP".to_owned(), private.place.to_string());
-    let search_path = variable::search_path(host).into_iter().map(|place| links.follow(&place).place).collect();
+    let search_path =
+        variable::search_path(policy.system, host).into_iter().map(|place| links.follow(&place).place).collect();
     // What nothing connects to or listens at is the machine's or not, to no effect.
     let connects = policy.rules.iter().any(|rule| matches!(rule.verb, Verb::Connect | Verb::Listen));
     policy.facts = Facts {

@@ -35,6 +35,7 @@ mod rule;
 mod run;
 mod settings;
 mod test;
+mod windows;
 
 use arguments::{Arguments, RunAlone, RunVerb, Verb};
 use clap::Parser;
@@ -79,6 +80,7 @@ pub fn main() -> ExitCode {
         Some(Verb::Man(man)) => man::man(&man),
         Some(Verb::Doctor(doctor)) => doctor::doctor(&doctor),
         Some(Verb::Connect(connect)) => connect::connect(&connect),
+        Some(Verb::Windows(windows)) => windows::windows(&windows),
         Some(Verb::Completions(completions)) => completions::completions(&completions),
     };
     ExitCode::from(code)

@@ -4,9 +4,11 @@
 
 pub mod archive;
 pub mod artefact;
+mod enforced;
 mod environment;
 pub mod live;
 
+pub use enforced::{Made, enforced};
 pub use environment::environment;
 
 use crate::backend::Target;

@@ -3,15 +3,13 @@
 //!
 //! Only looks; nothing is changed here.
 
+#[cfg(any(target_os = "linux", test))]
 mod address;
-#[cfg(unix)]
 mod git;
 pub mod listing;
+#[cfg(any(target_os = "linux", test))]
 mod mountinfo;
-#[cfg(unix)]
-mod names;
 mod near;
-#[cfg(unix)]
 pub mod real;
 
 pub use listing::{Listing, nominal};

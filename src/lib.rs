@@ -10,8 +10,8 @@
 //! | resolve | [`resolve::resolve`] | texts and what they use → an [`ir::Policy`], whose variables have no values yet |
 //! | bind | [`bind::bind`] | a policy and a [`host::Host`] → an [`ir::BoundPolicy`] |
 //! | decide | [`ir::decide()`] | a policy and an [`ir::Access`] → the verdict and the rules that made it |
-//! | lower | [`compile::compile`] | a bound policy → a plan for Linux, and the gaps; [`compile::artefact`] for the other systems |
-//! | run | `exec::linux::run` | a plan and a `Launch` → how the command ended; before any thread exists |
+//! | lower | [`compile::enforced()`] | a bound policy → what carries it out on its system, and the gaps; [`compile::artefact`] for texts alone |
+//! | run | [`exec::run`] | that and an [`exec::Launch`] → how the command ended; before any thread exists |
 //!
 //! `examples/embed.rs` does each of these. Findings are [`diagnostic::Diagnostic`]s: a stage returns its product and what
 //! there is to say; the product of a stage that said an error must not be used.

@@ -5,7 +5,6 @@ mod cli;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    #[cfg(target_os = "linux")]
-    sandbox_runtime::exec::linux::inner_main();
+    sandbox_runtime::exec::begin();
     cli::main()
 }

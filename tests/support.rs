@@ -10,10 +10,19 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
+
+// Who one is, what belongs to whom, and where things lie: under the same names for each kind of system.
+#[cfg(unix)]
+#[path = "support/unix.rs"]
+mod system;
+#[cfg(windows)]
+#[path = "support/windows.rs"]
+mod system;
+
+pub use system::{am_root, for_everyone, writable_by_all};
 
 /// The ordinary user that tests become, where they may.
 pub const ORDINARY: u32 = 1001;
@@ -48,55 +57,22 @@ pub fn users() -> Vec<User> {
     if am_root() { vec![User::Caller, User::Ordinary] } else { vec![User::Caller] }
 }
 
-pub fn am_root() -> bool {
-    fs::metadata("/proc/self").is_ok_and(|metadata| std::os::unix::fs::MetadataExt::uid(&metadata) == 0)
-}
-
 /// The binary under test, where every user may run it.
 pub fn srt() -> &'static Path {
     static COPY: OnceLock<PathBuf> = OnceLock::new();
     COPY.get_or_init(|| for_everyone(Path::new(env!("CARGO_BIN_EXE_srt"))))
 }
 
-/// A copy of a program where every user may run it: a checkout may lie where only its owner can go. There is one for each
-/// build, whoever asks first makes it, and those of builds that are some hours old go with it.
-pub fn for_everyone(program: &Path) -> PathBuf {
-    let built = fs::metadata(program).unwrap();
-    let name = program.file_name().unwrap().to_string_lossy();
-    let all = PathBuf::from(format!("/var/tmp/srt-tests-{}", built.uid()));
-    let folder = all.join(format!("{name}-{}-{}-{}", built.dev(), built.ino(), built.mtime_nsec()));
-    let copy = folder.join(&*name);
-    if copy.is_file() {
-        return copy;
-    }
-    fs::create_dir_all(&folder).unwrap();
-    for place in [&all, &folder] {
-        fs::set_permissions(place, fs::Permissions::from_mode(0o755)).unwrap();
-    }
-    for old in fs::read_dir(&all).unwrap().flatten() {
-        let age = old.metadata().ok().and_then(|found| found.modified().ok()).and_then(|time| time.elapsed().ok());
-        if age.is_some_and(|age| age.as_secs() > 6 * 3600) {
-            let _ = fs::remove_dir_all(old.path());
-        }
-    }
-    // Complete before it has its name: others may be waiting for it.
-    let making = folder.join(format!("making-{}", std::process::id()));
-    fs::copy(program, &making).unwrap();
-    fs::set_permissions(&making, fs::Permissions::from_mode(0o755)).unwrap();
-    fs::rename(&making, &copy).unwrap();
-    copy
-}
-
 impl Scene {
     /// A scratch home under /var/tmp, so that the private /tmp is not in the way, with an empty workspace `work`.
     pub fn new() -> Self {
-        Self::under("/var/tmp")
+        Self::under(system::scratch())
     }
 
     /// The same below another folder.
     pub fn under(folder: impl AsRef<Path>) -> Self {
         let scratch = tempfile::Builder::new().prefix("srt-scene-").tempdir_in(folder).unwrap();
-        fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        system::open_to_all(scratch.path());
         fs::create_dir(scratch.path().join("work")).unwrap();
         Scene {
             scratch,
@@ -134,6 +110,7 @@ impl Scene {
         self
     }
 
+    #[cfg(unix)]
     pub fn link(self, path: &str, to: &str) -> Self {
         let path = self.home().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -202,8 +179,8 @@ impl Scene {
             .args(arguments)
             .current_dir(self.workspace())
             .env_clear()
-            .env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
-            .env("HOME", self.home())
+            .envs(system::environment())
+            .env(system::HOME, self.home())
             .env("LANG", "C.UTF-8")
             .env("TERM", "dumb")
             .envs(self.environment.iter().cloned())
@@ -249,8 +226,7 @@ impl Drop for Background {
 /// Runs a command to its end.
 pub fn output(command: &mut Command) -> Output {
     let output = command.output().unwrap();
-    use std::os::unix::process::ExitStatusExt;
-    let code = output.status.code().unwrap_or_else(|| 128 + output.status.signal().unwrap_or_default());
+    let code = system::status(output.status);
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     Output { code, stdout: text(&output.stdout), stderr: text(&output.stderr) }
 }
@@ -273,11 +249,8 @@ impl Output {
 
 /// Makes the ordinary user the owner of everything there that root owns; what other owners hold is part of the scene.
 fn give(path: &Path) {
-    let metadata = fs::symlink_metadata(path).unwrap();
-    if std::os::unix::fs::MetadataExt::uid(&metadata) == 0 {
-        std::os::unix::fs::lchown(path, Some(ORDINARY), Some(ORDINARY)).unwrap();
-    }
-    if metadata.is_dir() {
+    system::give(path);
+    if fs::symlink_metadata(path).unwrap().is_dir() {
         for entry in fs::read_dir(path).unwrap() {
             give(&entry.unwrap().path());
         }

@@ -16,4 +16,4 @@ mod spelling;
 pub use codes::{CODES, GAPS};
 pub use emit::emit;
 pub use lower::{Lowered, lower, stopping};
-pub use plan::{Clauses, Granted, Parameter, Plan, Withheld};
+pub use plan::{Clauses, Granted, Parameter, Plan, Profile, Withheld};

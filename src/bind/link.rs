@@ -12,6 +12,11 @@ use std::io;
 /// As many links as the kernel follows (path_resolution(7)).
 const LINKS: usize = 40;
 
+/// The name under which a drive is kept.
+fn drive(start: &Start) -> Option<Vec<u8>> {
+    if let Start::Drive(letter) = start { Some(format!("{letter}:/").into_bytes()) } else { None }
+}
+
 /// Follows links, and remembers what it saw.
 pub(super) struct Links<'h> {
     host: &'h dyn Host,
@@ -132,7 +137,7 @@ impl<'h> Links<'h> {
     /// # Errors
     /// Whatever looking fails with otherwise.
     pub fn node(&mut self, path: &AbsPath) -> io::Result<Option<Node>> {
-        let mut at = 0;
+        let mut at = self.start(&path.start);
         for segment in &path.segments {
             if let Some(None) = self.seen[at].node {
                 return Ok(None);
@@ -140,6 +145,14 @@ impl<'h> Links<'h> {
             at = self.below(at, segment);
         }
         self.look(at, || path.clone())
+    }
+
+    /// The number of what paths start at. A drive is below the root by a name that no file has.
+    fn start(&mut self, start: &Start) -> usize {
+        match drive(start) {
+            Some(name) => self.below(0, &name),
+            None => 0,
+        }
     }
 
     fn below(&mut self, at: usize, segment: &[u8]) -> usize {
@@ -266,7 +279,10 @@ impl<'h> Links<'h> {
     /// The number of the deepest node on the literal prefix of a pattern from the root that was looked at and is there;
     /// `None` where not all of it was looked at.
     pub fn deepest(&self, pattern: &Pattern) -> Option<usize> {
-        let mut at = 0;
+        let mut at = match drive(&pattern.start) {
+            Some(name) => *self.seen[0].below.get(&*name)?,
+            None => 0,
+        };
         for depth in 0.. {
             let Some(segment) = pattern.literal_at(depth) else { break };
             let next = match self.seen[at].below.get(segment) {
@@ -286,12 +302,12 @@ impl<'h> Links<'h> {
     /// of its path.
     pub fn way(&mut self, path: &AbsPath) -> Vec<(usize, usize, Node)> {
         let mut way = Vec::with_capacity(path.segments.len() + 1);
-        let mut at = 0;
+        let mut at = self.start(&path.start);
         for depth in 0..=path.segments.len() {
             if depth > 0 {
                 at = self.below(at, &path.segments[depth - 1]);
             }
-            let here = || AbsPath { start: Start::Root, segments: path.segments[..depth].to_vec() };
+            let here = || AbsPath { start: path.start.clone(), segments: path.segments[..depth].to_vec() };
             match self.look(at, here) {
                 Ok(Some(node)) => way.push((at, depth, node)),
                 Ok(None) => break,
@@ -314,14 +330,14 @@ impl<'h> Links<'h> {
     /// Where a path leads.
     pub fn follow(&mut self, path: &AbsPath) -> Followed {
         let mut followed = Followed { place: path.clone(), names: Vec::new(), links: Vec::new(), fault: None };
-        if path.start != Start::Root || self.is_own(path) {
+        if matches!(path.start, Start::Variable(_)) || self.is_own(path) {
             return followed;
         }
         // What is still to be walked, the next segment last.
         let mut rest: Vec<FileName> = path.segments.iter().rev().cloned().collect();
         // Links whose target is being walked, each with the length that `rest` has once it is.
         let mut open: Vec<(AbsPath, usize)> = Vec::new();
-        let mut here = AbsPath::root();
+        let mut here = AbsPath { start: path.start.clone(), segments: Vec::new() };
         // Once a segment is missing, nothing below it exists.
         let mut exists = true;
         loop {
@@ -368,7 +384,12 @@ impl<'h> Links<'h> {
             followed.links.push(here.clone());
             open.push((here.clone(), rest.len()));
             here.segments.pop();
-            if target.starts_with(b"/") {
+            let mut target = &target[..];
+            if let ([letter, b':', b'/', below @ ..], Start::Drive(_)) = (target, &here.start) {
+                here = AbsPath { start: Start::Drive(char::from(letter.to_ascii_uppercase())), segments: Vec::new() };
+                target = below;
+            } else if target.starts_with(b"/") {
+                // From the root; on Windows, from that of the drive.
                 here.segments.clear();
             }
             rest.extend(target.split(|byte| *byte == b'/').rev().map(FileName::from));

@@ -55,12 +55,12 @@ struct Named<'a, 'h> {
 impl Named<'_, '_> {
     /// Adds the node at a place and the directories on the way to it, as far as they exist and are not the sandbox's own.
     fn add(&mut self, place: &AbsPath) {
-        if place.start != Start::Root || self.links.is_own(place) || self.private.hides(place) {
+        if matches!(place.start, Start::Variable(_)) || self.links.is_own(place) || self.private.hides(place) {
             return;
         }
         // From below: once a directory is known, so is the way to it.
         for (number, length, node) in self.links.way(place).into_iter().rev() {
-            let path = AbsPath { start: Start::Root, segments: place.segments[..length].to_vec() };
+            let path = AbsPath { start: place.start.clone(), segments: place.segments[..length].to_vec() };
             if self.known.contains(&number) || self.private.hides(&path) {
                 break;
             }

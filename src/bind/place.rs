@@ -129,7 +129,12 @@ impl Placer<'_, '_> {
             let Some(place) = self.places.get(&**name).filter(|_| **name != *TMP) else { return Vec::new() };
             pattern.put_at(place);
         }
-        if pattern.start != Start::Root || self.links.is_straight(&Place::root(), pattern) {
+        let straight = match &pattern.start {
+            Start::Root => self.links.is_straight(&Place::root(), pattern),
+            Start::Drive(_) => false,
+            Start::Variable(_) => true,
+        };
+        if straight {
             return Vec::new();
         }
         let prefix = pattern.literal_prefix();

@@ -25,9 +25,13 @@ pub(super) fn places(values: &Values) -> Places {
 }
 
 /// The directories of `PATH`, as far as they are absolute.
-pub(super) fn search_path(host: &dyn Host) -> Vec<AbsPath> {
+pub(super) fn search_path(system: System, host: &dyn Host) -> Vec<AbsPath> {
     let path = host.variable("env.PATH").unwrap_or_default();
-    path.split(':').filter_map(|place| AbsPath::parse(place.trim_end_matches('/')).ok()).collect()
+    let places: Vec<String> = match system {
+        System::Windows => path.split(';').map(|place| place.replace('\\', "/")).collect(),
+        System::Linux | System::Macos => path.split(':').map(str::to_owned).collect(),
+    };
+    places.iter().filter_map(|place| AbsPath::parse(place.trim_end_matches('/')).ok()).collect()
 }
 
 /// The names of a subject's variables.

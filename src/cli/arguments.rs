@@ -110,6 +110,8 @@ pub enum Verb {
     Man(Man),
     /// Try what this machine offers for sandboxing, and say how to mend what is missing
     Doctor(Doctor),
+    /// On Windows: make, remove or show the account that commands run as
+    Windows(Windows),
     /// Inside a sandbox: join standard input and output to a connection, for ssh
     Connect(Connect),
     /// Print a completion script for a shell
@@ -456,6 +458,29 @@ pub struct Connect {
     pub host: String,
     #[arg(value_parser = clap::value_parser!(u16).range(1..))]
     pub port: u16,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Commands run as an account of their own, `srt-sandbox`, that filters and access
+lists are about. Nobody knows its password, which is one of the system's secrets.
+To make it, and to run commands, takes an elevated prompt.
+
+Exit status: 0; 1 if it could not be done, as on other systems; 2 for a mistake
+on the command line.")]
+pub struct Windows {
+    #[command(subcommand)]
+    pub verb: WindowsVerb,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum WindowsVerb {
+    /// Make the account, or give it a new password
+    Install,
+    /// Put back what an interrupted run left, and remove the account
+    Uninstall,
+    /// Say what is there
+    Status,
 }
 
 #[derive(Debug, Args)]

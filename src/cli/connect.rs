@@ -6,7 +6,7 @@
 use super::arguments::Connect;
 use super::{output, status};
 use sandbox_runtime::event::printable;
-use sandbox_runtime::exec::linux;
+use sandbox_runtime::exec;
 use sandbox_runtime::proxy::{Authority, upstream};
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -67,7 +67,7 @@ fn relay(stream: &TcpStream) -> io::Result<()> {
     let mut from_server = stream;
     copy(&mut from_server, &mut io::stdout().lock())?;
     // The reader is told; a server that hears no more than it says is heard to its end all the same.
-    linux::end_output()?;
+    exec::end_output()?;
     match speaking.join() {
         // The server took no more: it had said all it wanted.
         Ok(_) => Ok(()),

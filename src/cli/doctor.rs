@@ -2,7 +2,7 @@
 
 use super::arguments::{Doctor, Format};
 use super::{output, status};
-use sandbox_runtime::exec::linux::doctor::{Probe, probes};
+use sandbox_runtime::exec::{Probe, probes};
 use std::fmt::Write as _;
 use std::io::Write as _;
 

@@ -10,6 +10,7 @@ use sandbox_runtime::backend::bubblewrap::Needs;
 use sandbox_runtime::compile::compile;
 use sandbox_runtime::diagnostic::{Level, nearest};
 use sandbox_runtime::host::Host;
+use sandbox_runtime::host::real::place;
 use sandbox_runtime::ir::{Access, BoundPolicy, RuleId, Verdict, Why, decide};
 use sandbox_runtime::sets::path::{AbsPath, target};
 use sandbox_runtime::source::Sources;
@@ -113,8 +114,7 @@ fn path(choice: &PolicyChoice, target: &str) -> Result<AbsPath, String> {
         directory.join(target)
     };
     let resolved = deepest_resolved(&written);
-    let text = resolved.to_str().ok_or_else(|| format!("`{}` is not UTF-8", resolved.display()))?;
-    AbsPath::parse(text).map_err(|error| format!("`{target}` is not a path: {error}"))
+    place(&resolved).ok_or_else(|| format!("`{}` is no path that a policy can name", resolved.display()))
 }
 
 /// Links followed as far as the path exists; what does not exist stays as written.

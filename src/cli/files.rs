@@ -1,5 +1,6 @@
 //! Where policy texts come from, the machine's files or standard input; and how a file is written without losing the old one.
 
+use sandbox_runtime::exec::others_may_change;
 use sandbox_runtime::host::real::{LARGEST, read_policy};
 use sandbox_runtime::resolve::{Files, Text};
 use std::io::{self, Read, Write};
@@ -11,7 +12,8 @@ pub struct Disk;
 impl Files for Disk {
     fn read(&self, path: &str) -> io::Result<Text> {
         let found = read_policy(path)?;
-        Ok(Text { text: found.text, writable_by_others: found.writable_by_others })
+        let writable_by_others = found.writable_by_others || others_may_change(Path::new(path))?;
+        Ok(Text { text: found.text, writable_by_others })
     }
 }
 

@@ -3,6 +3,7 @@
 
 use super::arguments::PolicyChoice;
 use super::files;
+use sandbox_runtime::host::real::{machine_ceiling, spelled};
 use sandbox_runtime::sets::path;
 use std::path::{Path, PathBuf};
 
@@ -57,7 +58,11 @@ pub fn texts(choice: &PolicyChoice, directory: &Path) -> Result<Vec<FlagText>, S
     {
         for path in paths {
             let target = target(flag, path, directory)?;
-            add(flag, path.display().to_string(), format!("allow {verbs} {target}"));
+            let rule = format!("allow {verbs} {target}");
+            // A drive is no other system's.
+            let rule =
+                if target.trim_start_matches('"').starts_with('/') { rule } else { format!("on windows {{ {rule} }}") };
+            add(flag, path.display().to_string(), rule);
         }
     }
     for host in &choice.network_allowlist {
@@ -69,9 +74,6 @@ pub fn texts(choice: &PolicyChoice, directory: &Path) -> Result<Vec<FlagText>, S
     Ok(texts)
 }
 
-/// Where the system's owner puts what nobody's policy may exceed.
-const MACHINE: &str = "/etc/srt/ceiling.policy";
-
 /// The policies that this one must be within beyond what it says itself, each as a text that claims so.
 ///
 /// # Errors
@@ -80,16 +82,18 @@ const MACHINE: &str = "/etc/srt/ceiling.policy";
 pub fn ceilings(files: &[PathBuf], machine: bool) -> Result<Vec<FlagText>, String> {
     let mut ceilings = Vec::new();
     for path in files {
-        let text = path.to_str().filter(|text| !text.contains(['"', '\\']) && !text.chars().any(char::is_control));
+        let text = path.to_str().map(|_| spelled(path));
+        let text = text.filter(|text| !text.contains(['"', '\\']) && !text.chars().any(char::is_control));
         let text = text.ok_or_else(|| format!("--within: `{}` cannot be named in a policy", path.display()))?;
-        ceilings.push(ceiling(text));
+        ceilings.push(ceiling(&text));
     }
     if machine {
-        match files::is_there(Path::new(MACHINE)) {
-            Ok(true) => ceilings.push(ceiling(MACHINE)),
+        let machine = machine_ceiling();
+        match files::is_there(&machine) {
+            Ok(true) => ceilings.push(ceiling(&spelled(&machine))),
             Ok(false) => {}
             // Not knowing is not the same as absence.
-            Err(error) => return Err(format!("cannot look for `{MACHINE}`: {error}")),
+            Err(error) => return Err(format!("cannot look for `{}`: {error}", machine.display())),
         }
     }
     Ok(ceilings)
@@ -114,8 +118,9 @@ fn target(flag: &str, path: &Path, directory: &Path) -> Result<String, String> {
             _ => format!("{flag}: cannot look at `{text}`: {error}"),
         });
     }
-    let path = path.to_str().ok_or_else(|| format!("{flag}: `{}` is not UTF-8", path.display()))?;
-    Ok(path::target("", path))
+    let path =
+        path.to_str().map(|_| spelled(&path)).ok_or_else(|| format!("{flag}: `{}` is not UTF-8", path.display()))?;
+    Ok(path::target("", &path))
 }
 
 /// The workspace that the command line chooses, if it does: with flags alone it is the first directory they open, so that

@@ -6,12 +6,14 @@
 use super::arguments::{PolicyChoice, Run};
 use super::flags::{self, FlagText};
 use super::{load, rule};
-use sandbox_runtime::backend::bubblewrap::{Needs, Network, Plan, Ports};
+use sandbox_runtime::backend::Enforced;
+use sandbox_runtime::backend::bubblewrap::{Needs, Network, Ports};
 use sandbox_runtime::bind::bind_grants;
-use sandbox_runtime::compile::compile;
+use sandbox_runtime::compile::artefact::mistake;
+use sandbox_runtime::compile::enforced;
 use sandbox_runtime::compile::live::{BadRequest, Change, LONGEST, Request};
 use sandbox_runtime::diagnostic::{Diagnostic, any_error, to_json};
-use sandbox_runtime::exec::linux::Channel;
+use sandbox_runtime::exec::Channel;
 use sandbox_runtime::ir::{BoundPolicy, Policy, Rule};
 use sandbox_runtime::proxy::InForce;
 use sandbox_runtime::source::Sources;
@@ -65,7 +67,7 @@ impl Live {
         run: &Run,
         channel: Arc<Channel>,
         policy: &BoundPolicy,
-        plan: &Plan,
+        enforced: &Enforced,
         sources: &Sources,
         directory: &Path,
     ) -> Result<Self, String> {
@@ -73,10 +75,7 @@ impl Live {
         let Some(started) = started.policy else {
             return Err("the policies cannot be read twice, which --control needs".to_owned());
         };
-        let redirected = match &plan.network {
-            Network::Proxy(ports) => ports.clone(),
-            Network::Loopback => Ports::default(),
-        };
+        let redirected = ports(enforced).cloned().unwrap_or_default();
         Ok(Self {
             channel,
             choice: run.choice.clone(),
@@ -169,11 +168,12 @@ impl Live {
         let Some(bound) = bound.filter(|_| !any_error(&said)) else {
             return Err(refused("the rules cannot be in force here", &said, &sources));
         };
-        let compiled = compile(&bound, &Needs { errors_alone: true, ..Needs::default() });
-        let Some(plan) = compiled.plan else {
-            return Err(refused("the rules cannot be in force here", &compiled.diagnostics, &sources));
+        let needs = Needs { errors_alone: true, ..Needs::default() };
+        let made = enforced(&bound, &sources, &needs).map_err(|fault| mistake(&fault))?;
+        let Some(enforced) = made.enforced else {
+            return Err(refused("the rules cannot be in force here", &made.diagnostics, &sources));
         };
-        let notes = self.notes(&plan);
+        let notes = self.notes(&enforced);
         self.rules = connecting(&bound);
         self.additions = if adds { self.additions + 1 } else { 0 };
         self.sources.clone_from(&sources);
@@ -182,8 +182,8 @@ impl Live {
     }
 
     /// What is allowed now and was not foreseen when the sandbox was made.
-    fn notes(&self, plan: &Plan) -> Vec<String> {
-        let Network::Proxy(ports) = &plan.network else { return Vec::new() };
+    fn notes(&self, enforced: &Enforced) -> Vec<String> {
+        let Some(ports) = ports(enforced) else { return Vec::new() };
         let redirected = |(low, high): &(u16, u16), there: &[(u16, u16)]| {
             (*low..=*high).all(|port| there.iter().any(|(low, high)| (*low..=*high).contains(&port)))
         };
@@ -196,6 +196,17 @@ impl Live {
             ];
         }
         Vec::new()
+    }
+}
+
+/// The ports of the loopback that are redirected, where any are.
+fn ports(enforced: &Enforced) -> Option<&Ports> {
+    match enforced {
+        Enforced::Bubblewrap(plan) => match &plan.network {
+            Network::Proxy(ports) => Some(ports),
+            Network::Loopback => None,
+        },
+        Enforced::Seatbelt(_) | Enforced::Wfp(_) => None,
     }
 }
 

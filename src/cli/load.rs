@@ -8,7 +8,7 @@ use sandbox_runtime::check::Given;
 use sandbox_runtime::compile::archive;
 use sandbox_runtime::diagnostic::{Diagnostic, any_error};
 use sandbox_runtime::host::Host;
-use sandbox_runtime::host::real::Machine;
+use sandbox_runtime::host::real::{Machine, configuration, spelled};
 use sandbox_runtime::ir::{BoundPolicy, Policy};
 use sandbox_runtime::resolve::{Options, resolve};
 use sandbox_runtime::source::{SourceId, Sources};
@@ -36,26 +36,40 @@ pub fn this_system() -> System {
 /// # Errors
 /// A sentence for the command line: a file that cannot be read, a flag that makes no sense.
 pub fn bound(choice: &PolicyChoice) -> Result<Loaded<BoundPolicy>, String> {
-    bound_within(choice, Vec::new(), bind)
+    bound_within(choice, Vec::new(), bind, None)
 }
 
 /// [`bind`], or another that binds a policy to a machine.
 pub type Bind = fn(Policy, &dyn Host) -> (Option<BoundPolicy>, Vec<Diagnostic>);
 
-/// As [`bound`], with the claim that it is within some other policies; to carry it out, `bind_grants` is enough.
+/// As [`bound`], with the claim that it is within some other policies; to carry it out, `bind_grants` is enough. `temporary` is
+/// the run's own directory for temporary files, where it was made.
 ///
 /// # Errors
 /// As [`bound`].
-pub fn bound_within(choice: &PolicyChoice, ceilings: Vec<FlagText>, bind: Bind) -> Result<Loaded<BoundPolicy>, String> {
+pub fn bound_within(
+    choice: &PolicyChoice,
+    ceilings: Vec<FlagText>,
+    bind: Bind,
+    temporary: Option<&Path>,
+) -> Result<Loaded<BoundPolicy>, String> {
     let directory = std::env::current_dir().map_err(|error| format!("cannot tell where this is: {error}"))?;
     if choice.policies.iter().any(|path| archive::is_archive(path)) {
         let loaded = archived(choice, ceilings)?;
-        return Ok(bound_by(bind, loaded, &chosen_machine(choice, &directory)?));
+        return Ok(bound_by(bind, loaded, &machine_with(choice, &directory, temporary)?));
     }
     let mut sources = Sources::default();
     let mut given = given(choice, &directory, &mut sources)?;
     given.extend(ceilings.into_iter().map(|ceiling| sources.add(ceiling.name, ceiling.text)));
-    bind_given(choice, &directory, &given, sources, bind)
+    Ok(bind_given(choice, &machine_with(choice, &directory, temporary)?, &given, sources, bind))
+}
+
+fn machine_with(choice: &PolicyChoice, directory: &Path, temporary: Option<&Path>) -> Result<Machine, String> {
+    let machine = chosen_machine(choice, directory)?;
+    Ok(match temporary {
+        Some(place) => machine.with_temporary(place),
+        None => machine,
+    })
 }
 
 /// The rules of a compiled policy for this system.
@@ -96,19 +110,18 @@ pub fn bound_with(choice: &PolicyChoice, rule: &str) -> Option<BoundPolicy> {
     let mut given = given(choice, &directory, &mut sources).ok()?;
     // `deny` wins where several defaults meet, so `allow` adds nothing to what the policy says.
     given.push(sources.add("the suggested rule", format!("srt 1\ndefault read allow\n{rule}\n")));
-    let loaded = bind_given(choice, &directory, &given, sources, bind).ok()?;
+    let loaded = bind_given(choice, &chosen_machine(choice, &directory).ok()?, &given, sources, bind);
     if any_error(&loaded.diagnostics) { None } else { loaded.policy }
 }
 
 fn bind_given(
     choice: &PolicyChoice,
-    directory: &Path,
+    machine: &Machine,
     given: &[SourceId],
     sources: Sources,
     bind: Bind,
-) -> Result<Loaded<BoundPolicy>, String> {
-    let loaded = resolved(given, sources, &choice.defines, this_system());
-    Ok(bound_by(bind, loaded, &chosen_machine(choice, directory)?))
+) -> Loaded<BoundPolicy> {
+    bound_by(bind, resolved(given, sources, &choice.defines, this_system()), machine)
 }
 
 /// This machine as `bind` sees it, with the workspace that the command line chooses.
@@ -194,7 +207,7 @@ pub fn text(path: &Path) -> Result<Given, String> {
             path.display()
         ));
     }
-    Ok(Given { name: path.display().to_string(), text: text.text })
+    Ok(Given { name: spelled(path), text: text.text })
 }
 
 /// Adds one file's text.
@@ -256,12 +269,9 @@ fn default_policy(directory: &Path, sources: &mut Sources) -> Result<Vec<SourceI
     Ok(vec![sources.add("std/default", std_default())])
 }
 
-/// `$XDG_CONFIG_HOME/srt/default.policy` (XDG base directory specification: unset, empty or relative means `~/.config`).
+/// `srt/default.policy` where the user's programs keep their settings.
 fn user_default() -> Option<PathBuf> {
-    let config = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-    let home = || std::env::var_os("HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-    let config = config.or_else(|| Some(home()?.join(".config")))?;
-    Some(config.join("srt/default.policy"))
+    Some(configuration()?.join("srt/default.policy"))
 }
 
 /// The embedded default.

@@ -14,8 +14,7 @@ use std::io;
 pub fn lsp(lsp: &Lsp) -> u8 {
     let options = Options { system: load::this_system(), defines: lsp.defines.iter().cloned().collect() };
     let here = Here { machine: Machine::look(None, BTreeMap::new()).ok() };
-    #[cfg(target_os = "linux")]
-    sandbox_runtime::exec::linux::keep_memory();
+    sandbox_runtime::exec::keep_memory();
     let orderly = serve(&mut io::stdin().lock(), Box::new(io::stdout()), &Patient::new(here), &options);
     u8::from(!orderly)
 }
@@ -39,7 +38,7 @@ impl Surroundings for Here {
     }
 
     fn home(&self) -> Option<String> {
-        std::env::var("HOME").ok().filter(|home| home.starts_with('/'))
+        self.machine.as_ref().and_then(|machine| machine.variable("HOME")).filter(|home| AbsPath::parse(home).is_ok())
     }
 }
 

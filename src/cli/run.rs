@@ -5,16 +5,19 @@
 use super::arguments::{EngineName, Monitor, Run};
 use super::live::Live;
 use super::{flags, load, output, print_policy, rule, status};
+use sandbox_runtime::backend::Enforced;
+use sandbox_runtime::backend::bubblewrap::seccomp::Watch;
 use sandbox_runtime::backend::bubblewrap::{Needs, Network, Ports, User};
 use sandbox_runtime::bind::{bind, bind_grants};
-use sandbox_runtime::compile::{compile, environment};
+use sandbox_runtime::compile::artefact::mistake;
+use sandbox_runtime::compile::{enforced, environment};
 use sandbox_runtime::diagnostic::{Level, any_error, nearest};
 use sandbox_runtime::event::{Collector, Ignored, Lines, Sink};
-use sandbox_runtime::exec::linux::{self, Channel, Engine, Error, EventFile, Exit, Launch, Prepared, Watch};
+use sandbox_runtime::exec::{self, Channel, Engine, Error, EventFile, Exit, Launch, Prepared, Temporary};
 use sandbox_runtime::ir::BoundPolicy;
 use sandbox_runtime::proxy::InForce;
 use sandbox_runtime::proxy::upstream::Upstream;
-use sandbox_runtime::vocabulary::Effect;
+use sandbox_runtime::vocabulary::{Effect, System};
 use std::ffi::OsString;
 use std::path::Path;
 use std::sync::{Arc, Once, OnceLock};
@@ -29,7 +32,7 @@ pub fn run(mut run: Run) -> u8 {
         output::complain("no command to run; write it after `--`, as in `srt run --policy agent.policy -- my-agent`");
         return status::USAGE;
     }
-    if let Some(closed) = linux::first_closed(&run.keep_fd) {
+    if let Some(closed) = exec::first_closed(&run.keep_fd) {
         output::complain(format_args!("--keep-fd {closed}: this descriptor is not open"));
         return status::USAGE;
     }
@@ -37,9 +40,13 @@ pub fn run(mut run: Run) -> u8 {
         output::complain(format_args!("--control {number}: what changes the rules is not for the command to have"));
         return status::USAGE;
     }
+    if run.nest && load::this_system() != System::Linux {
+        output::complain("--nest: namespaces are Linux's");
+        return refuse();
+    }
     if run.nest {
         // user_namespaces(7): who maps the root of the outer namespace needs CAP_SETFCAP there, and nothing inside has it.
-        if linux::caller().uid == 0 {
+        if exec::caller().uid == 0 {
             output::complain(
                 "--nest: the kernel lets nothing inside make a namespace when root runs it; be another user",
             );
@@ -87,7 +94,7 @@ fn attempts(run: &Run) -> Result<u8, Refused> {
     // A lock file that comes and goes all the time is seen in two states; twenty tries find it twice in one.
     const ATTEMPTS: usize = 20;
     // First of all, so that the kernel works while the policy is read and compiled.
-    let prepare = || (run.engine == EngineName::Native && !run.print_policy).then(|| linux::prepare(&run.keep_fd));
+    let prepare = || (run.engine == EngineName::Native && !run.print_policy).then(|| exec::prepare(&run.keep_fd));
     let mut prepared = prepare();
     let events = Events::new(run.events.as_deref())?;
     let open = |number| Channel::open(number).map_err(|error| format!("--control {number}: {error}"));
@@ -111,7 +118,9 @@ fn attempt_once(
     channel: Option<&Arc<Channel>>,
 ) -> Result<Outcome, Refused> {
     let bind = if run.print_policy || run.debug { bind } else { bind_grants };
-    let loaded = load::bound_within(&run.choice, flags::ceilings(&run.within, true)?, bind)?;
+    let temporary = temporary(run)?;
+    let place = temporary.as_ref().map(Temporary::path);
+    let loaded = load::bound_within(&run.choice, flags::ceilings(&run.within, true)?, bind, place)?;
     let sources = loaded.sources;
     let Some(policy) = loaded.policy.filter(|_| !any_error(&loaded.diagnostics)) else {
         output::print_diagnostics(&loaded.diagnostics, &sources, Level::Error);
@@ -119,16 +128,16 @@ fn attempt_once(
     };
     // Only a root that is closed by default shows who the caller is, and to look that up takes a while.
     let closed = policy.default_read.value != Effect::Allow;
-    let user = if closed { linux::caller() } else { User::default() };
+    let user = if closed { exec::caller() } else { User::default() };
     let needs =
         Needs { nest: run.nest, errors_alone: !run.debug, performs: true, strict_reads: run.strict_reads, user };
-    let compiled = compile(&policy, &needs);
-    let Some(mut plan) = compiled.plan else {
-        output::print_diagnostics(&compiled.diagnostics, &sources, Level::Error);
+    let made = enforced(&policy, &sources, &needs).map_err(|fault| mistake(&fault))?;
+    let Some(mut enforced) = made.enforced else {
+        output::print_diagnostics(&made.diagnostics, &sources, Level::Error);
         return Err(Refused::Said);
     };
     if run.debug {
-        output::print_diagnostics(&compiled.diagnostics, &sources, Level::Note);
+        output::print_diagnostics(&made.diagnostics, &sources, Level::Note);
     }
     if run.print_policy {
         print_policy::print(&policy, &sources);
@@ -140,14 +149,12 @@ fn attempt_once(
     let live = match channel {
         Some(channel) => {
             // What is not allowed now may be later.
-            if plan.network == Network::Loopback {
-                plan.network = Network::Proxy(Ports::default());
-            }
-            Some(Live::new(run, Arc::clone(channel), &policy, &plan, &sources, &directory)?)
+            may_connect(&mut enforced);
+            Some(Live::new(run, Arc::clone(channel), &policy, &enforced, &sources, &directory)?)
         }
         None => None,
     };
-    let upstream = if matches!(plan.network, Network::Proxy(_)) { upstream(run.quiet)? } else { None };
+    let upstream = if connects(&enforced) { upstream(run.quiet)? } else { None };
     let told = events.told(&policy);
     let rules = Arc::new(rule::rules(policy, sources));
     let launch = Launch {
@@ -168,9 +175,35 @@ fn attempt_once(
         watch: watch(run),
         announce: |said| output::complain(said),
     };
-    let outcome = linux::run(&plan, launch);
-    leave((plan, rules));
+    let outcome = exec::run(&enforced, launch);
+    leave((enforced, rules));
     Ok(outcome.map(Some))
+}
+
+/// A directory of the run's own, on systems where no namespace gives it one. What is only printed needs none.
+fn temporary(run: &Run) -> Result<Option<Temporary>, String> {
+    if run.print_policy {
+        return Ok(None);
+    }
+    Temporary::make().map_err(|error| format!("cannot make a directory for temporary files: {error}"))
+}
+
+/// Whether there is a proxy.
+fn connects(enforced: &Enforced) -> bool {
+    match enforced {
+        Enforced::Bubblewrap(plan) => matches!(plan.network, Network::Proxy(_)),
+        Enforced::Seatbelt(profile) => profile.proxy,
+        Enforced::Wfp(texts) => texts.proxy.is_some(),
+    }
+}
+
+/// Puts a proxy there, if the system can be told of one after the policy is compiled.
+fn may_connect(enforced: &mut Enforced) {
+    if let Enforced::Bubblewrap(plan) = enforced
+        && plan.network == Network::Loopback
+    {
+        plan.network = Network::Proxy(Ports::default());
+    }
 }
 
 /// What is refused of files is worked out where somebody is told.
@@ -222,12 +255,16 @@ fn end(run: &Run, outcome: Outcome, events: &Events) -> Result<u8, Refused> {
         output::complain(format_args!("`{command}` was ended: its time limit is over"));
     }
     events.end(run.quiet);
+    if let Exit::Wide(code) = exit {
+        // What `main` returns is a byte.
+        std::process::exit(code.cast_signed());
+    }
     Ok(exit.status())
 }
 
 /// A hint where a command that is not there is a shell's line, or a verb's misspelling.
 fn hint(command: &[OsString], status: u8) -> String {
-    const VERBS: [&str; 16] = [
+    const VERBS: [&str; 17] = [
         "run",
         "check",
         "compile",
@@ -242,6 +279,7 @@ fn hint(command: &[OsString], status: u8) -> String {
         "export",
         "mcp",
         "doctor",
+        "windows",
         "connect",
         "completions",
     ];
@@ -300,7 +338,7 @@ impl Events {
 
 /// The proxy that the caller's own environment names for its connections.
 fn upstream(quiet: bool) -> Result<Option<Upstream>, String> {
-    let upstream = linux::upstream().map_err(|error| error.to_string())?;
+    let upstream = exec::upstream().map_err(|error| error.to_string())?;
     // However often the run is planned anew.
     static SAID: Once = Once::new();
     if let Some(upstream) = upstream.as_ref().filter(|_| !quiet) {

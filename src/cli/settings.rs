@@ -3,6 +3,7 @@
 
 use super::{files, output};
 use sandbox_runtime::compat::{Gravity, Places, Said, Text, Translation, settings};
+use sandbox_runtime::host::real::home;
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 
@@ -62,8 +63,4 @@ pub fn sentence(shown: &str, said: &Said) -> String {
 /// `~/.srt-settings.json`, where the package looks for its settings.
 pub fn of_home() -> Option<PathBuf> {
     Some(home()?.join(".srt-settings.json"))
-}
-
-fn home() -> Option<PathBuf> {
-    std::env::var_os("HOME").map(PathBuf::from).filter(|path| path.is_absolute())
 }

@@ -16,14 +16,11 @@ mod broker;
 mod bwrap;
 mod caller;
 mod capture;
-mod channel;
 mod command;
 mod control;
 mod defence;
 mod devices;
 pub mod doctor;
-mod environment;
-mod event_file;
 mod heap;
 mod init;
 mod kernel;
@@ -33,155 +30,57 @@ mod mounts;
 mod native;
 mod network;
 mod nftables;
-mod output;
 mod proc;
 mod supervisor;
 mod terminal;
 mod wire;
 
+use super::environment;
+use super::launch::Act;
+pub use super::launch::{Engine, Error, Exit, Launch};
+pub use super::probe::Probe;
+pub use super::unix::channel::Channel;
+pub use super::unix::event_file::EventFile;
+pub use super::unix::inherited::first_closed;
+pub use super::unix::output::end_output;
 use crate::backend::bubblewrap::seccomp::Table;
 pub use crate::backend::bubblewrap::seccomp::Watch;
 use crate::backend::bubblewrap::{Network, Plan};
-use crate::event::Sink;
 use crate::ir::Policy;
-use crate::proxy::upstream::Upstream;
-use crate::proxy::{InForce, Rules};
+use crate::proxy::InForce;
 use crate::vocabulary::{Effect, Verb};
 pub use bwrap::inner_main;
+pub use bwrap::inner_main as begin;
 pub use caller::caller;
-pub use channel::Channel;
 use command::Command;
 pub use defence::Defence;
-pub use environment::upstream;
-pub use event_file::EventFile;
+pub use doctor::probes;
 pub use heap::keep as keep_memory;
 pub use native::Prepared;
-pub use output::end_output;
-use std::collections::BTreeSet;
 use std::ffi::{CString, OsString};
 use std::io;
 use std::os::unix::ffi::OsStringExt;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use supervisor::{Decides, Proxied, Served};
 
-/// Who does the mounts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Engine {
-    Native,
-    Bwrap,
+/// There is none to be made: commands run as their caller.
+///
+/// # Errors
+/// Always.
+pub fn account(_: Act) -> Result<String, Error> {
+    Err(Error::elsewhere("manage an account for sandboxed commands, which Windows alone needs"))
 }
 
-/// What to run, and how.
-pub struct Launch {
-    pub engine: Engine,
-    /// For the native engine: what [`prepare`] made; without it, that is done now.
-    pub prepared: Option<Prepared>,
-    /// The program and its arguments; the program is looked up on the PATH of `environment`, inside.
-    pub command: Vec<OsString>,
-    /// The whole environment; proxy variables are added by [`run`], which knows the listener.
-    pub environment: Vec<(OsString, OsString)>,
-    /// The names in `environment` whose values the policy itself sets: these win over proxy variables.
-    pub set: BTreeSet<OsString>,
-    /// The directory the command starts in.
-    pub directory: PathBuf,
-    /// Descriptors beyond 0–2 that the command keeps.
-    pub keep: Vec<i32>,
-    /// What the proxy, connections to unix sockets, and listeners are decided by. Without rules no socket of the host is
-    /// reached; needed where the plan's network is a proxy, or something is listened at.
-    pub rules: Option<Arc<Rules>>,
-    /// What the proxy's connections go through, if it is another proxy.
-    pub upstream: Option<Upstream>,
-    /// Started on a thread of its own once the command is, with the rules in force, to replace them. It keeps the right to read
-    /// files, which the thread that serves the proxy gives up.
-    pub live: Option<Box<dyn FnOnce(Arc<InForce>) + Send>>,
-    pub events: Arc<dyn Sink>,
-    /// Of which calls about files it is told that `rules` refuse them; without rules, of none.
-    pub watch: Watch,
-    /// Told what works otherwise than it usually does, in a sentence; the command runs all the same.
-    pub announce: fn(&str),
-}
-
-impl Launch {
-    /// By the native engine, with descriptors 0–2, no proxy, no socket of the host, and nothing said beside the events.
-    pub fn new(
-        command: Vec<OsString>,
-        environment: Vec<(OsString, OsString)>,
-        directory: PathBuf,
-        events: Arc<dyn Sink>,
-    ) -> Self {
-        Self {
-            engine: Engine::Native,
-            prepared: None,
-            command,
-            environment,
-            set: BTreeSet::new(),
-            directory,
-            keep: Vec::new(),
-            rules: None,
-            upstream: None,
-            live: None,
-            events,
-            watch: Watch::Writes,
-            announce: |_| {},
-        }
-    }
-}
-
-/// How the command ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exit {
-    /// Its own status.
-    Code(u8),
-    Signal(i32),
-    /// Ended by `limit time`.
-    TimedOut,
-}
-
-impl Exit {
-    /// The status to end with, as shells and timeout(1) have it.
-    pub fn status(self) -> u8 {
-        match self {
-            Exit::Code(code) => code,
-            Exit::Signal(signal) => u8::try_from(signal).unwrap_or(127).saturating_add(128),
-            Exit::TimedOut => 124,
-        }
-    }
-}
-
-/// Why nothing was run, or the run was given up.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The sandbox could not be set up (exit 125).
-    #[error("cannot {act}: {source}")]
-    Setup { act: String, source: io::Error },
-    /// A place is no longer what the plan was made for (exit 125); planning anew may help.
-    #[error("`{path}` is not what it was when the policy was bound: it was replaced or removed meanwhile")]
-    Changed { path: String },
-    /// The command could not be started (126 or 127).
-    #[error("cannot run `{command}`: {source}")]
-    Start { command: String, source: io::Error },
-    /// While the command ran (exit 125).
-    #[error("the sandbox's first process was killed from outside, and everything in the sandbox with it")]
-    Killed,
-}
-
-impl Error {
-    /// The status to end with.
-    pub fn status(&self) -> u8 {
-        match self {
-            Error::Setup { .. } | Error::Changed { .. } | Error::Killed => 125,
-            Error::Start { source, .. } if source.kind() == io::ErrorKind::NotFound => 127,
-            Error::Start { .. } => 126,
-        }
-    }
-}
-
-/// The first of these descriptors that is not open. Call it before anything else is opened: a number that the caller did
-/// not open would later be one of our own, and not the command's to have.
-pub fn first_closed(descriptors: &[i32]) -> Option<i32> {
-    descriptors.iter().copied().find(|descriptor| kernel::borrow(*descriptor).is_err())
+/// Who may change a file is in its mode, which whoever reads a policy looks at.
+///
+/// # Errors
+/// None.
+// Elsewhere there are some.
+#[allow(clippy::unnecessary_wraps)]
+pub fn others_may_change(_: &Path) -> io::Result<bool> {
+    Ok(false)
 }
 
 /// Starts a sandbox of the native engine before its plan is there, so that the kernel's part is done meanwhile. Call it
@@ -214,7 +113,7 @@ pub fn run_without(plan: &Plan, launch: Launch, missing: &[Defence]) -> Result<E
     match &launch.rules {
         Some(rules) if proxied => {
             let loopback = environment::reaches_whole_loopback(&rules.policy);
-            environment = environment::with_proxy(&environment, &launch.set, loopback);
+            environment = environment::with_proxy(&environment, &launch.set, loopback, network::PROXY.into());
             let own = std::env::current_exe().ok();
             alone = Some(environment::alone(&environment, &launch.set, &rules.policy, own.as_deref()));
         }
@@ -222,11 +121,10 @@ pub fn run_without(plan: &Plan, launch: Launch, missing: &[Defence]) -> Result<E
         _ => {}
     }
     let listeners = listen::bind(&plan.listen)?;
-    let strings = |variables| {
-        environment::strings(variables)
-            .map_err(|name| invalid(&format!("pass the variable `{}`", name.to_string_lossy())))
+    let passed = |variables| {
+        strings(variables).map_err(|name| invalid(&format!("pass the variable `{}`", name.to_string_lossy())))
     };
-    let (environment, alone) = (strings(environment)?, strings(alone.unwrap_or_default())?);
+    let (environment, alone) = (passed(environment)?, passed(alone.unwrap_or_default())?);
     let arguments = launch.command.into_iter().map(|argument| CString::new(argument.into_vec()));
     let arguments: Vec<CString> = arguments.collect::<Result<_, _>>().map_err(|_| invalid("pass an argument"))?;
     let directory = CString::new(launch.directory.into_os_string().into_vec()).map_err(|_| invalid("start there"))?;
@@ -283,6 +181,19 @@ pub fn run_without(plan: &Plan, launch: Launch, missing: &[Defence]) -> Result<E
 /// Whether some program may be read, and not be run: else what cannot be run is hidden.
 fn denies_running(policy: &Policy) -> bool {
     policy.rules_of(Verb::Exec).any(|(_, rule)| rule.effect != Effect::Allow)
+}
+
+/// `NAME=VALUE` each; what cannot be handed over (an empty name, a NUL) is an error that names the variable.
+fn strings(environment: Vec<(OsString, OsString)>) -> Result<Vec<CString>, OsString> {
+    environment
+        .into_iter()
+        .map(|(name, value)| {
+            let mut entry = name.clone().into_vec();
+            entry.push(b'=');
+            entry.extend(value.into_vec());
+            CString::new(entry).map_err(|_| name)
+        })
+        .collect()
 }
 
 fn invalid(act: &str) -> Error {

@@ -18,7 +18,7 @@ codes! {
     /// ## Why
     /// The other file is a ceiling: whoever wrote it relies on it, and whoever reviews this policy need not look further.
     /// The claim may stand in the policy, or be made by `--within FILE`, or by the system's owner in
-    /// `/etc/srt/ceiling.policy`.
+    /// `/etc/srt/ceiling.policy`, on Windows `%ProgramData%\srt\ceiling.policy`.
     ///
     /// ## Example
     /// ```policy,file-ceiling.policy

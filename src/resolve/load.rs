@@ -248,10 +248,15 @@ pub(super) fn modules(tree: &ast::File, options: &Options) -> Vec<String> {
 /// A path named in `file`, made relative to where that file is.
 pub fn beside(file: &str, path: &str) -> String {
     match file.rsplit_once('/') {
-        _ if path.starts_with('/') => fold(path),
+        _ if is_absolute(path) => fold(path),
         Some((directory, _)) => fold(&format!("{directory}/{path}")),
         None => fold(path),
     }
+}
+
+/// From the root, or from a drive.
+fn is_absolute(path: &str) -> bool {
+    matches!(path.as_bytes(), [b'/', ..] | [b'A'..=b'Z' | b'a'..=b'z', b':', b'/', ..])
 }
 
 /// `.`, `..` and `//` folded as text; `..` that leads above the start of a relative path stays.
@@ -296,5 +301,7 @@ mod tests {
         assert_eq!(beside("agent.policy", "base.policy"), "base.policy");
         assert_eq!(beside("/etc/srt/a.policy", "b.policy"), "/etc/srt/b.policy");
         assert_eq!(beside("a/b.policy", "/etc/c.policy"), "/etc/c.policy");
+        assert_eq!(beside("C:/w/a.policy", "../b.policy"), "C:/b.policy");
+        assert_eq!(beside("C:/w/a.policy", "D:/c.policy"), "D:/c.policy");
     }
 }

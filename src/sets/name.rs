@@ -1,6 +1,6 @@
 //! Sets of plain names: environment variables and mach services.
 
-use super::glob::Glob;
+use super::glob::{Glob, Piece};
 use super::words::{self, Shape, Token, Unit, letters::Alphabet};
 use std::fmt;
 
@@ -24,6 +24,34 @@ impl Pattern {
         match self {
             Pattern::Literal(literal) => literal == name,
             Pattern::Glob(glob) => glob.matches(name.as_bytes()),
+        }
+    }
+
+    /// The pattern for names in upper case, of a system that compares them without case: it matches the upper case of each name that
+    /// this one matches in some case.
+    fn in_upper_case(&self) -> Self {
+        let upper = |text: &[u8]| match std::str::from_utf8(text) {
+            Ok(text) => text.to_uppercase().into_bytes(),
+            Err(_) => text.to_ascii_uppercase(),
+        };
+        match self {
+            Pattern::Literal(literal) => Pattern::Literal(literal.to_uppercase()),
+            Pattern::Glob(glob) => Pattern::Glob(Glob(
+                glob.0
+                    .iter()
+                    .map(|piece| match piece {
+                        Piece::Text(text) => Piece::Text(upper(text)),
+                        Piece::Class { negated, ranges } => {
+                            // Of `a` to `z` what is among the ranges, as capitals.
+                            let small = |(low, high): &(char, char)| ((*low).max('a'), (*high).min('z'));
+                            let more = ranges.iter().map(small).filter(|(low, high)| low <= high);
+                            let more = more.map(|(low, high)| (low.to_ascii_uppercase(), high.to_ascii_uppercase()));
+                            Piece::Class { negated: *negated, ranges: ranges.iter().copied().chain(more).collect() }
+                        }
+                        Piece::AnyRun | Piece::AnyChar => piece.clone(),
+                    })
+                    .collect(),
+            )),
         }
     }
 
@@ -78,6 +106,13 @@ impl NameSet {
             && !self.exclude.iter().any(|pattern| pattern.contains(name))
     }
 
+    /// The set for names in upper case, of a system that compares them without case.
+    #[must_use]
+    pub fn in_upper_case(&self) -> Self {
+        let all = |patterns: &[Pattern]| patterns.iter().map(Pattern::in_upper_case).collect();
+        Self { include: all(&self.include), exclude: all(&self.exclude) }
+    }
+
     /// Whether every name in this set is in `other`.
     ///
     /// # Errors
@@ -128,7 +163,6 @@ impl NameSet {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sets::glob::Piece;
 
     fn pattern(text: &str) -> Pattern {
         let mut pieces = Vec::new();
@@ -154,5 +188,18 @@ mod tests {
         assert!(!but.contains("AWS_X") && but.contains("HOME"));
         assert!(but.is_strictly_inside(&set("*")));
         assert!(!set("AWS_X").is_strictly_inside(&but));
+    }
+
+    #[test]
+    fn capitals_stand_for_both_cases() {
+        let class = |negated| {
+            let range = Piece::Class { negated, ranges: vec![('b', 'd'), ('0', '5')] };
+            NameSet::from(Pattern::Glob(Glob(vec![Piece::Text(b"x_".to_vec()), range]))).in_upper_case()
+        };
+        for (name, inside) in [("X_B", true), ("X_D", true), ("X_E", false), ("X_3", true), ("X_9", false)] {
+            assert_eq!((class(false).contains(name), class(true).contains(name)), (inside, !inside), "{name}");
+        }
+        let but = NameSet { include: vec![pattern("path*")], exclude: vec![pattern("PathExt")] }.in_upper_case();
+        assert!(but.contains("PATH") && !but.contains("PATHEXT"));
     }
 }

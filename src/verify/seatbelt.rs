@@ -226,8 +226,9 @@ impl Profile {
     fn read(text: &str) -> Result<Self, String> {
         let forms = scheme::forms(text)?;
         let mut forms = forms.iter();
-        let list = |items: &[&str]| Form::List(items.iter().map(|item| Form::Symbol((*item).to_owned())).collect());
-        if forms.next() != Some(&list(&["version", "1"])) || forms.next() != Some(&list(&["deny", "default"])) {
+        if forms.next() != scheme::forms("(version 1)")?.first()
+            || forms.next() != scheme::forms("(deny default (with message (param \"log.tag\")))")?.first()
+        {
             return Err("it does not begin by denying everything".to_owned());
         }
         let mut profile = Self::default();

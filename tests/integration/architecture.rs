@@ -39,7 +39,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("exec", &["backend", "proxy", "event", "ir", "sets", "vocabulary"]),
 ];
 
-/// The one home of each third-party package (`exec` has two: libc is what nix does not wrap).
+/// The one home of each third-party package (`exec` has two: libc is what nix does not wrap). Who our user is, and what addresses the
+/// machine has, `host` asks by the packages that wrap each system.
 const HOMES: &[(&str, &[&str])] = &[
     ("pest", &["syntax"]),
     ("pest_derive", &["syntax"]),
@@ -63,8 +64,11 @@ const HOMES: &[(&str, &[&str])] = &[
     ("tokio", &["proxy", "exec"]),
     ("lsp_server", &["lsp"]),
     ("lsp_types", &["lsp"]),
-    ("nix", &["exec"]),
+    ("nix", &["exec", "host"]),
     ("libc", &["exec"]),
+    ("ipconfig", &["host"]),
+    ("winapi_util", &["host"]),
+    ("windows_sys", &["exec"]),
     ("clap", &["cli"]),
     ("clap_complete", &["cli"]),
     ("clap_mangen", &["cli"]),

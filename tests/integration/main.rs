@@ -2,26 +2,39 @@
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, clippy::format_push_string)]
 
-mod adopt;
 mod analysis;
 mod architecture;
 mod book;
-mod cli;
-mod commands;
 mod compat;
 mod compile;
-mod console;
 mod diff;
 mod documents;
-mod draft;
-mod editors;
 mod faults_table;
-mod log;
 mod lsp;
 mod mutants;
 mod seatbelt;
 mod semantics;
-mod suites;
 #[path = "../support.rs"]
 mod support;
 mod wfp;
+#[cfg(windows)]
+mod windows;
+
+// These compare what `srt` says on Linux, or run programs of its: shells, Node.js, servers for agents. What of it is the same on
+// Windows, `windows` tries.
+#[cfg(unix)]
+mod adopt;
+#[cfg(unix)]
+mod cli;
+#[cfg(unix)]
+mod commands;
+#[cfg(unix)]
+mod console;
+#[cfg(unix)]
+mod draft;
+#[cfg(unix)]
+mod editors;
+#[cfg(unix)]
+mod log;
+#[cfg(unix)]
+mod suites;

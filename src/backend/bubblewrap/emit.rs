@@ -145,7 +145,8 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::backend::bubblewrap::{Landlock, Limits, Network, seccomp};
+    use crate::backend::bubblewrap::{Landlock, Network, seccomp};
+    use crate::backend::limits::Limits;
     use crate::ir::{Node, NodeKind};
 
     fn plan(root: Root, mounts: Vec<Mount>) -> Plan {

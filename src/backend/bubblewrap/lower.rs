@@ -18,11 +18,12 @@ mod tree;
 
 pub use codes::{CODES, EXEC_BY_CONTENT, GAPS, LATER_NAMES, NOT_GRANTED};
 
-use super::plan::{Limits, Plan};
+use super::plan::Plan;
 use super::seccomp;
+use crate::backend::limits::Limits;
 use crate::diagnostic::Diagnostic;
 use crate::ir::{BoundPolicy, Policy};
-use crate::vocabulary::{Effect, LimitKind, Verb};
+use crate::vocabulary::{Effect, Verb};
 use judge::Judge;
 use later::Performed;
 use opened::Opened;
@@ -130,21 +131,9 @@ pub fn lower(policy: &BoundPolicy, needs: &Needs) -> Result<Lowered, Vec<Diagnos
         unheard: performed == Performed::Accepted,
         sockets,
         landlock: (!needs.nest).then_some(layout.landlock),
-        limits: limits(policy),
+        limits: Limits::of(policy),
     };
     Ok(Lowered { plan, gaps: once_each(gaps) })
-}
-
-fn limits(policy: &Policy) -> Limits {
-    let value = |kind| policy.limits.get(&kind).map(|limit| limit.value);
-    Limits {
-        memory: value(LimitKind::Memory),
-        processes: value(LimitKind::Processes),
-        files: value(LimitKind::Files),
-        filesize: value(LimitKind::Filesize),
-        cpu: value(LimitKind::Cpu),
-        time: value(LimitKind::Time),
-    }
 }
 
 /// One gap of a kind for a rule: its other instances would say nothing new.

@@ -4,6 +4,7 @@
 //! own (mount points, the directories on the way) its executor makes, mode 0555; below a bound tree it is there.
 
 use super::seccomp;
+use crate::backend::limits::Limits;
 use crate::ir::Node;
 use std::net::SocketAddr;
 
@@ -110,15 +111,4 @@ pub struct Ports {
 pub struct Landlock {
     pub write: Vec<Vec<u8>>,
     pub exec: Vec<Vec<u8>>,
-}
-
-/// In the units of [`LimitKind`](crate::vocabulary::LimitKind).
-#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
-pub struct Limits {
-    pub memory: Option<u64>,
-    pub processes: Option<u64>,
-    pub files: Option<u64>,
-    pub filesize: Option<u64>,
-    pub cpu: Option<u64>,
-    pub time: Option<u64>,
 }

@@ -31,6 +31,7 @@ pub fn emit(plan: &Plan, place: &dyn Fn(Span) -> String) -> String {
             Parameter::Place(name) => format!("where ${name} is, without links"),
             Parameter::Regex(name) => format!("where ${name} is, as a regular expression"),
             Parameter::Ancestors(name) => format!("each directory above ${name}, as a regular expression"),
+            Parameter::LogTag => "a word that the system's log shows with each refusal".to_owned(),
             Parameter::ProxyPort => "the port of the proxy on this machine".to_owned(),
         };
         let _ = writeln!(text, ";   {}: {says}", parameter.name());

@@ -226,6 +226,7 @@ fn parameters(plan: &Plan, moves: &Moves) -> Vec<Parameter> {
         }
     }
     parameters.extend(moves.above.iter().cloned().map(Parameter::Ancestors));
+    parameters.insert(Parameter::LogTag);
     parameters.extend(plan.proxy.then_some(Parameter::ProxyPort));
     parameters.into_iter().collect()
 }

@@ -1,9 +1,20 @@
 //! The macOS plan: a formula of sets for each group of operations.
 
+use crate::backend::limits::Limits;
 use crate::ir::Subject;
 use crate::sets::path::Pattern;
 use crate::source::Span;
 use std::sync::Arc;
+
+/// A profile for one machine, as it is run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Profile {
+    /// The text for `sandbox-exec -p`: its parameters that are not given a value yet are the proxy's port and the log's tag.
+    pub text: String,
+    /// Whether connections are made, all by the proxy.
+    pub proxy: bool,
+    pub limits: Limits,
+}
 
 /// What a profile says.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -60,6 +71,8 @@ pub enum Parameter {
     Regex(Arc<str>),
     /// `NAME.ancestors`: a regular expression that matches each directory above it, `/` included, and nothing else.
     Ancestors(Arc<str>),
+    /// `log.tag`: what the system's log shows with each refusal.
+    LogTag,
     /// `proxy.port`: where the proxy listens on 127.0.0.1.
     ProxyPort,
 }
@@ -71,6 +84,7 @@ impl Parameter {
             Self::Place(name) => name.to_string(),
             Self::Regex(name) => format!("{name}.regex"),
             Self::Ancestors(name) => format!("{name}.ancestors"),
+            Self::LogTag => "log.tag".to_owned(),
             Self::ProxyPort => "proxy.port".to_owned(),
         }
     }

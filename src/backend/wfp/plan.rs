@@ -2,9 +2,23 @@
 //!
 //! Plain data in the terms of the system. Nothing here knows rules beyond the place in a text that a comment names.
 
+use crate::backend::limits::Limits;
 use crate::source::Span;
 use crate::vocabulary::{Effect, Verb};
 use std::net::IpAddr;
+use std::ops::RangeInclusive;
+
+/// A plan for one machine, as it is run: the texts that were proved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Texts {
+    /// As [`filters`](super::filters) writes them.
+    pub filters: String,
+    /// As [`access_lists`](super::access_lists) writes them.
+    pub access_lists: String,
+    /// The ports of loopback at which the proxy may be; `None` where nothing may be connected to.
+    pub proxy: Option<RangeInclusive<u16>>,
+    pub limits: Limits,
+}
 
 /// What to set up for the command's account.
 #[derive(Debug, Clone, PartialEq, Eq)]

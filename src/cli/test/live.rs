@@ -4,10 +4,10 @@
 //! connection leaves the machine. What is not tried is said.
 
 use super::super::files;
+use sandbox_runtime::host::real::is_executable;
 use sandbox_runtime::suite::Case;
 use sandbox_runtime::vocabulary::{BUILT_IN, System, is_variable};
 use std::io::Read as _;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -124,9 +124,8 @@ fn startable(path: &Path) -> Result<(), &'static str> {
         let length = std::fs::File::open(path)?.read(&mut start)?;
         Ok::<_, std::io::Error>(start[..length].to_vec())
     };
-    let mode = path.metadata().map_or(0, |found| found.permissions().mode());
     let start = start(path).map_err(|_| "it cannot be looked at")?;
-    if mode & 0o111 == 0 || !(start.starts_with(b"\x7fELF") || start.starts_with(b"#!")) {
+    if !is_executable(path) || !(start.starts_with(b"\x7fELF") || start.starts_with(b"#!")) {
         return Err("it is no program");
     }
     Ok(())

@@ -4,7 +4,7 @@
 
 use super::control::{Control, Failure, Report};
 use super::native::{NAMESPACES, map_ids};
-use super::{broker, capture, environment, kernel, landlock, mounts, network, proc};
+use super::{Probe, broker, capture, environment, kernel, landlock, mounts, network, proc};
 use crate::backend::bubblewrap::Ports;
 use nix::errno::Errno;
 use nix::sys::socket::MsgFlags;
@@ -12,30 +12,6 @@ use std::ffi::OsString;
 use std::fs;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-
-/// One thing that was tried.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-pub struct Probe {
-    pub name: &'static str,
-    pub ok: bool,
-    /// Whether nothing runs without it, whatever the policy.
-    pub required: bool,
-    /// What was there, or what went wrong.
-    pub found: String,
-    /// What its lack costs; empty where it is there.
-    pub costs: String,
-    /// The command or the setting that mends it; empty where it is there.
-    pub mend: String,
-}
-
-impl Probe {
-    fn new(name: &'static str, required: bool, result: Result<String, String>, costs: &str, mend: &str) -> Probe {
-        let ok = result.is_ok();
-        let found = result.unwrap_or_else(|found| found);
-        let lacking = |text: &str| if ok { String::new() } else { text.to_owned() };
-        Probe { name, ok, required, found, costs: lacking(costs), mend: lacking(mend) }
-    }
-}
 
 /// Tries everything. Call it before any thread exists.
 pub fn probes() -> Vec<Probe> {

@@ -4,6 +4,7 @@
 //! Decides nothing; every function is one call.
 
 use crate::backend::bubblewrap::seccomp::Instruction;
+pub use crate::exec::unix::inherited::{borrow, is_ignored, take};
 use nix::errno::Errno;
 use nix::unistd::Pid;
 use std::ffi::CStr;
@@ -464,31 +465,4 @@ pub fn exit(status: i32) -> ! {
 pub fn default_action(signal: nix::sys::signal::Signal) -> Result<(), Errno> {
     // SAFETY: installs no handler of ours.
     unsafe { nix::sys::signal::signal(signal, nix::sys::signal::SigHandler::SigDfl) }.map(drop)
-}
-
-/// Whether a signal is ignored by this process.
-#[allow(unsafe_code)]
-pub fn is_ignored(signal: i32) -> bool {
-    // SAFETY: `sigaction` is plain data, for which zero is a valid value; a null new action only asks.
-    unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        libc::sigaction(signal, std::ptr::null(), &raw mut action) == 0 && action.sa_sigaction == libc::SIG_IGN
-    }
-}
-
-/// Borrows a descriptor by number, for a few calls in a row.
-#[allow(unsafe_code)]
-pub fn borrow(fd: RawFd) -> Result<BorrowedFd<'static>, Errno> {
-    // SAFETY: fcntl(F_GETFD) takes integers only.
-    checked(libc::c_long::from(unsafe { libc::fcntl(fd, libc::F_GETFD) }))?;
-    // SAFETY: the descriptor is open, as was just seen, and was given to this process by its caller to use.
-    Ok(unsafe { BorrowedFd::borrow_raw(fd) })
-}
-
-/// Takes over a descriptor that this process inherited by number.
-#[allow(unsafe_code)]
-pub fn take(fd: RawFd) -> Result<OwnedFd, Errno> {
-    borrow(fd)?;
-    // SAFETY: open, as was just seen; it was inherited for the caller alone, who asks once.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }

@@ -11,6 +11,7 @@ use sandbox_runtime::sets::{host::Name, path::AbsPath, peer::Protocol};
 use sandbox_runtime::vocabulary::System;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 const NAMES: [&str; 4] = ["a", "b", ".env", ".vscode"];
 
@@ -28,9 +29,10 @@ fn world(depth: usize) -> Vec<Vec<&'static str>> {
     world
 }
 
+/// One segment deeper than any entry, so that what an entry holds and another does not is in it.
+static DEEP: LazyLock<Vec<Vec<&'static str>>> = LazyLock::new(|| world(4));
+
 thread_local! {
-    /// One segment deeper than any entry, so that what an entry holds and another does not is in it.
-    static DEEP: Vec<Vec<&'static str>> = world(4);
     static KNOWN: RefCell<BTreeMap<(String, String), bool>> = const { RefCell::new(BTreeMap::new()) };
 }
 
@@ -40,7 +42,7 @@ fn inside(one: &str, other: &str) -> bool {
     if let Some(known) = KNOWN.with_borrow(|known| known.get(&key).copied()) {
         return known;
     }
-    let inside = DEEP.with(|deep| deep.iter().all(|path| !holds(one, path) || holds(other, path)));
+    let inside = DEEP.iter().all(|path| !holds(one, path) || holds(other, path));
     KNOWN.with_borrow_mut(|known| known.insert(key, inside));
     inside
 }

@@ -11,6 +11,7 @@
 (define (sysctl-name text) (check-text text))
 (define (sysctl-name-prefix text) (check-text text))
 (define (ipc-posix-name text) (check-text text))
+(define-macro (with what text) `(check-text ,text))
 (define tcp 'tcp)
 (define same-sandbox 'same-sandbox)
 (define (remote kind text) (check-text text))

@@ -57,7 +57,7 @@ fn parameters() -> String {
             quoted
         })
     };
-    let mut lines = "proxy.port=3128\n".to_owned();
+    let mut lines = "proxy.port=3128\nlog.tag=srt-1\n".to_owned();
     for name in names {
         let place = place(name);
         let above: Vec<String> = place.match_indices('/').map(|(at, _)| quoted(&place[..at.max(1)])).collect();

@@ -87,7 +87,7 @@ const MISTAKES: &[Mistake] = &[
     ("firmware variables left open", |text| text.replacen("(deny nvram*)\n", "", 1)),
     ("processes of others left open", |text| text.replacen("(deny process-info*)\n", "", 1)),
     ("signals to everyone", |text| text.replacen("(allow signal (target same-sandbox))", "(allow signal)", 1)),
-    ("everything allowed first", |text| text.replacen("(deny default)", "(allow default)", 1)),
+    ("everything allowed first", |text| text.replacen("(deny default", "(allow default", 1)),
     ("a wildcard beside a name", |text| text.replacen("file-read-data file-read-xattr", "file-read*", 1)),
     ("a rule that counts on its place", |text| format!("{text}(deny file-read-data (subpath \"/usr/local\"))\n")),
     ("a string that is not escaped", |text| text.replacen("\\\\\"[Tt]", "\"[Tt]", 1).replacen("\\\"[Tt]", "\"[Tt]", 1)),

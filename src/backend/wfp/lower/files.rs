@@ -94,7 +94,7 @@ impl<'p> Files<'p> {
             }
         }
         if policy.default_read.value == Effect::Allow {
-            points.entry(AbsPath::variable("HOME")).or_default().directory = true;
+            points.entry(home(policy)).or_default().directory = true;
         }
         let unnamed = unnamed(&points);
         let mut files = Self { decider: Decider::new(policy), policy, points, unnamed };
@@ -213,7 +213,7 @@ impl<'p> Files<'p> {
         let said = |verdict: &Verdict, inherited: Said| {
             let by_rule = !verdict.decisive.is_empty();
             // An open default opens the home, which no other account could read.
-            let home = self.policy.default_read.value == Effect::Allow && *path == AbsPath::variable("HOME");
+            let home = self.policy.default_read.value == Effect::Allow && *path == home(self.policy);
             match (verdict.allowed, by_rule, inherited) {
                 (true, true, _) | (true, false, Said::Deny) => Said::Allow,
                 (true, false, _) if home => Said::Allow,
@@ -327,6 +327,12 @@ impl<'p> Files<'p> {
         };
         ids.into_iter().map(rule).collect()
     }
+}
+
+/// Where the home is: on a machine, its place there.
+fn home(policy: &Policy) -> AbsPath {
+    let place = policy.facts.variables.get("HOME").and_then(|home| AbsPath::parse(home).ok());
+    place.unwrap_or_else(|| AbsPath::variable("HOME"))
 }
 
 /// Making or taking away a name.

@@ -27,7 +27,7 @@ impl EventFile {
     /// elsewhere), a FIFO that nobody reads, what is neither a file nor a pipe.
     pub fn open(path: &Path) -> io::Result<EventFile> {
         if let Some(number) = descriptor(path) {
-            return Ok(EventFile(super::kernel::borrow(number)?.try_clone_to_owned()?));
+            return Ok(EventFile(super::inherited::borrow(number)?.try_clone_to_owned()?));
         }
         // Not emptied by opening: only once it is known to be a file.
         let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_NONBLOCK | OFlag::O_NOFOLLOW;

@@ -16,13 +16,13 @@ impl Channel {
     /// # Errors
     /// Where it is not open, or not for reading and writing.
     pub fn open(number: i32) -> io::Result<Channel> {
-        let descriptor = super::kernel::borrow(number)?;
+        let descriptor = super::inherited::borrow(number)?;
         let flags = OFlag::from_bits_retain(fcntl(descriptor, FcntlArg::F_GETFL)?);
         if flags & OFlag::O_ACCMODE != OFlag::O_RDWR {
             let why = "it is not open for reading and writing, as one end of a socket pair is";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
         }
-        Ok(Channel(super::kernel::take(number)?))
+        Ok(Channel(super::inherited::take(number)?))
     }
 
     fn again<T>(&self, ready: PollFlags, mut act: impl FnMut() -> Result<T, Errno>) -> io::Result<T> {

@@ -1,6 +1,8 @@
 //! The variables by which programs find the proxy.
 
-use super::network::PROXY;
+// The caller's environment says what proxy it has.
+#![allow(clippy::disallowed_methods)]
+
 use crate::ir::{Access, BoundPolicy, Subject, decide};
 use crate::proxy::upstream::{BadVariable, Upstream, VARIABLES};
 use crate::sets::path::AbsPath;
@@ -8,8 +10,8 @@ use crate::sets::peer::Endpoint;
 use crate::sets::port::PortSet;
 use crate::vocabulary::{Effect, Verb};
 use std::collections::BTreeSet;
-use std::ffi::{CString, OsString};
-use std::os::unix::ffi::OsStringExt;
+use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::Path;
 
 /// Curl asks an HTTP proxy for `ftp:` URLs, which no server answers; by SOCKS it goes there itself. The other variables
@@ -55,10 +57,11 @@ pub fn with_proxy(
     environment: &[(OsString, OsString)],
     set: &BTreeSet<OsString>,
     loopback: bool,
+    proxy: SocketAddr,
 ) -> Vec<(OsString, OsString)> {
     let mut result: Vec<_> = environment.to_vec();
-    let address = format!("http://{PROXY}");
-    let (socks, plain) = (format!("socks5h://{PROXY}"), PROXY.to_string());
+    let address = format!("http://{proxy}");
+    let (socks, plain) = (format!("socks5h://{proxy}"), proxy.to_string());
     let exceptions = if loopback { "" } else { "localhost,127.0.0.1,::1" };
     let variables = VARIABLES
         .iter()
@@ -128,22 +131,12 @@ fn reaches_loopback(policy: &BoundPolicy, ports: impl Fn(&PortSet) -> bool) -> b
     })
 }
 
-/// `NAME=VALUE` each; what cannot be handed over (an empty name, a NUL) is an error that names the variable.
-pub fn strings(environment: Vec<(OsString, OsString)>) -> Result<Vec<CString>, OsString> {
-    environment
-        .into_iter()
-        .map(|(name, value)| {
-            let mut entry = name.clone().into_vec();
-            entry.push(b'=');
-            entry.extend(value.into_vec());
-            CString::new(entry).map_err(|_| name)
-        })
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::{IpAddr, Ipv4Addr};
+
+    const PROXY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(198, 18, 0, 1)), 3128);
 
     fn value(environment: &[(OsString, OsString)], name: &str) -> Vec<String> {
         environment.iter().filter(|(n, _)| n == name).map(|(_, v)| v.to_string_lossy().into_owned()).collect()
@@ -153,7 +146,7 @@ mod tests {
     fn the_callers_own_proxy_is_replaced_and_the_policys_kept() {
         let before = [("http_proxy", "http://corporate:1"), ("HTTP_PROXY", "http://mine:2"), ("A", "b")]
             .map(|(name, value)| (OsString::from(name), OsString::from(value)));
-        let after = with_proxy(&before, &BTreeSet::from(["HTTP_PROXY".into()]), false);
+        let after = with_proxy(&before, &BTreeSet::from(["HTTP_PROXY".into()]), false, PROXY);
         assert_eq!(value(&after, "http_proxy"), ["http://198.18.0.1:3128"]);
         assert_eq!(value(&after, "HTTP_PROXY"), ["http://mine:2"]);
         assert_eq!(value(&after, "ftp_proxy"), ["socks5h://198.18.0.1:3128"]);
@@ -186,6 +179,6 @@ mod tests {
 
     #[test]
     fn what_the_proxy_must_see_is_no_exception() {
-        assert_eq!(value(&with_proxy(&[], &BTreeSet::new(), true), "no_proxy"), [""]);
+        assert_eq!(value(&with_proxy(&[], &BTreeSet::new(), true, PROXY), "no_proxy"), [""]);
     }
 }
