@@ -8,7 +8,7 @@ mod nominal;
 
 pub use nominal::Nominal;
 
-use crate::backend::bubblewrap::{NOT_GRANTED, Needs};
+use crate::backend::bubblewrap::{NOT_GRANTED, Needs, Watch};
 use crate::bind::{bind, observe};
 use crate::compile::{compile, elsewhere, placements};
 use crate::diagnostic::{Diagnostic, any_error};
@@ -91,7 +91,7 @@ fn here(
     };
     said.extend(more);
     let Some(bound) = bound.filter(|_| !any_error(&said)) else { return (said, None) };
-    let compiled = compile(&bound, &Needs { performs: true, ..Needs::default() });
+    let compiled = compile(&bound, &Needs { performs: Watch::Writes, ..Needs::default() });
     said.extend(compiled.diagnostics);
     said.extend(placed);
     for (system, (more, used)) in others {

@@ -6,7 +6,7 @@ mod line;
 use super::arguments::{Explain, Format, PolicyChoice};
 use super::load::{self, Loaded};
 use super::{access, output, rule, status};
-use sandbox_runtime::backend::bubblewrap::Needs;
+use sandbox_runtime::backend::bubblewrap::{Needs, Watch};
 use sandbox_runtime::compile::compile;
 use sandbox_runtime::diagnostic::{Level, nearest};
 use sandbox_runtime::host::Host;
@@ -154,7 +154,7 @@ enum Suggestion {
 /// How often each code is an error of the policy.
 fn errors(policy: &BoundPolicy) -> BTreeMap<&'static str, usize> {
     let mut errors = BTreeMap::new();
-    for said in compile(policy, &Needs { performs: true, ..Needs::default() })
+    for said in compile(policy, &Needs { performs: Watch::Writes, ..Needs::default() })
         .diagnostics
         .iter()
         .filter(|said| said.level == Level::Error)

@@ -129,8 +129,8 @@ fn attempt_once(
     // Only a root that is closed by default shows who the caller is, and to look that up takes a while.
     let closed = policy.default_read.value != Effect::Allow;
     let user = if closed { exec::caller() } else { User::default() };
-    let needs =
-        Needs { nest: run.nest, errors_alone: !run.debug, performs: true, strict_reads: run.strict_reads, user };
+    let performs = if run.strict_reads { Watch::Opens } else { Watch::Writes };
+    let needs = Needs { nest: run.nest, errors_alone: !run.debug, performs, user };
     let made = enforced(&policy, &sources, &needs).map_err(|fault| mistake(&fault))?;
     let Some(mut enforced) = made.enforced else {
         output::print_diagnostics(&made.diagnostics, &sources, Level::Error);

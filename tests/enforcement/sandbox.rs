@@ -221,7 +221,7 @@ fn plan(rules: &str, workspace: &Path) -> (BoundPolicy, Plan) {
     let machine = Machine::look(Some(workspace), std::collections::BTreeMap::new()).unwrap();
     let (policy, said) = bind(policy.unwrap(), &machine);
     let policy = policy.unwrap_or_else(|| panic!("{said:?}"));
-    let compiled = compile(&policy, &Needs { performs: true, user: caller(), ..Needs::default() });
+    let compiled = compile(&policy, &Needs { performs: Watch::Writes, user: caller(), ..Needs::default() });
     let plan = compiled.plan.unwrap_or_else(|| panic!("{:?}", compiled.diagnostics));
     (policy, plan)
 }

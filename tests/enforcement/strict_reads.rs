@@ -96,7 +96,7 @@ for way in sys.argv[1:]:
 /// Every open ends as it does without, and gives the same.
 #[test]
 fn programs_read_as_they_do_without() {
-    const SCRIPT: &str = r#"
+    const SCRIPT: &str = r"
 import ctypes, errno, os, subprocess, sys
 libc = ctypes.CDLL(None, use_errno=True)
 def say(name, act):
@@ -152,7 +152,7 @@ gone = os.open('f', R)
 os.unlink('f')
 say('gone', lambda: text('/proc/self/fd/%d' % gone))
 say('modules', lambda: __import__('json').dumps([1]))
-"#;
+";
     each(|engine, user| {
         let run = |more: &[&str]| {
             let scene = scene(engine, user, more);

@@ -2,7 +2,7 @@
 //! and every shipped file.
 
 use super::support::{Scene, output, writable_by_all};
-use sandbox_runtime::backend::bubblewrap::Needs;
+use sandbox_runtime::backend::bubblewrap::{Needs, Watch};
 use sandbox_runtime::bind::{bind, observe};
 use sandbox_runtime::compile::artefact::{self, Emit};
 use sandbox_runtime::compile::{compile, elsewhere, placements};
@@ -60,7 +60,8 @@ fn said(name: &str, text: &str, system: System, files: &dyn Files, setting: &Set
     said.extend(more);
     if let Some(mut policy) = bound.filter(|_| !any_error(&said)) {
         observe(&mut policy, &machine);
-        let compiled = compile(&policy, &Needs { nest: setting.nest, performs: !setting.bwrap, ..Needs::default() });
+        let performs = if setting.bwrap { Watch::Nothing } else { Watch::Writes };
+        let compiled = compile(&policy, &Needs { nest: setting.nest, performs, ..Needs::default() });
         said.extend(compiled.diagnostics);
         said.extend(compiled.unused);
         said.extend(placed);

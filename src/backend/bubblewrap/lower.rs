@@ -19,7 +19,7 @@ mod tree;
 pub use codes::{CODES, EXEC_BY_CONTENT, GAPS, LATER_NAMES, NOT_GRANTED};
 
 use super::plan::Plan;
-use super::seccomp;
+use super::seccomp::{self, Watch};
 use crate::backend::limits::Limits;
 use crate::diagnostic::Diagnostic;
 use crate::ir::{BoundPolicy, Policy};
@@ -38,12 +38,10 @@ pub struct Needs {
     /// Neither findings that are no errors are wanted nor those that a comment accepts: what only they need is not worked
     /// out.
     pub errors_alone: bool,
-    /// Whoever carries the plan out can make the calls that change files in the command's place: so rules hold over names that
-    /// are not there yet.
-    pub performs: bool,
-    /// `--strict-reads`: opens for reading are made so, too, wherever they are, so that what is denied to read is denied when it
-    /// appears. Needs `performs`, and no `nest`.
-    pub strict_reads: bool,
+    /// Which calls about files whoever carries the plan out can make in the command's place. Those that write: so rules hold over
+    /// names that are not there yet. All that open, too (`--strict-reads`): so what is denied to read is denied when it appears,
+    /// and each is made so, which takes long.
+    pub performs: Watch,
     /// Who runs the command, for the minimal `/etc/passwd` of a closed root.
     pub user: User,
 }
@@ -92,7 +90,7 @@ pub fn lower(policy: &BoundPolicy, needs: &Needs) -> Result<Lowered, Vec<Diagnos
     errors.extend(std::mem::take(&mut layout.errors));
     gaps.append(&mut layout.gaps);
     if needs.nest {
-        if needs.strict_reads {
+        if needs.performs == Watch::Opens {
             errors.push(
                 Diagnostic::new(&codes::NEST_CONFLICT, "`--nest` cannot hold `--strict-reads`").help("leave one out"),
             );
@@ -120,12 +118,8 @@ pub fn lower(policy: &BoundPolicy, needs: &Needs) -> Result<Lowered, Vec<Diagnos
         syscalls: seccomp::Table {
             nest: needs.nest,
             notified: true,
-            watch: seccomp::Watch::Nothing,
-            performed: match performed {
-                Performed::Nothing => seccomp::Watch::Nothing,
-                _ if needs.strict_reads => seccomp::Watch::Opens,
-                _ => seccomp::Watch::Writes,
-            },
+            watch: Watch::Nothing,
+            performed: if performed == Performed::Nothing { Watch::Nothing } else { needs.performs },
             runs: false,
         },
         unheard: performed == Performed::Accepted,

@@ -94,8 +94,7 @@ pub fn user(id: Option<u32>, performs: bool) -> Needs {
     Needs {
         nest: false,
         errors_alone: false,
-        performs,
-        strict_reads: false,
+        performs: if performs { Watch::Writes } else { Watch::Nothing },
         user: User { name: "someone".into(), uid, group: "someone".into(), gid },
     }
 }

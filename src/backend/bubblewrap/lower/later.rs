@@ -10,6 +10,7 @@ use super::judge::{Judge, State};
 use super::mounts::{Cover, Layout};
 use super::tree::{Tree, is_file_verb};
 use crate::backend::bubblewrap::plan::{DEVICES, Mount, PROC_HIDDEN};
+use crate::backend::bubblewrap::seccomp::Watch;
 use crate::diagnostic::Diagnostic;
 use crate::ir::{Origin, Rule, Subject};
 use crate::sets::glob::{Glob, Piece};
@@ -34,8 +35,8 @@ pub(super) fn gaps(tree: &Tree, layout: &Layout, judge: &Judge<'_>, needs: &Need
     let errors_alone = needs.errors_alone;
     let accepts: Vec<_> =
         judge.policy.suppressions.iter().filter(|comment| comment.code == codes::LATER_NAMES.name).collect();
-    let performs = needs.performs && !needs.nest;
-    let strict = performs && needs.strict_reads;
+    let performs = needs.performs != Watch::Nothing && !needs.nest;
+    let strict = performs && needs.performs == Watch::Opens;
     let mut performed = if layout.opened || strict { Performed::Needed } else { Performed::Nothing };
     let writable = writable_roots(tree, layout);
     let closed = if errors_alone { Vec::new() } else { closed_tops(tree, layout) };

@@ -6,6 +6,7 @@ use super::Needs;
 use super::judge::Judge;
 use super::later::instances;
 use super::tree::Tree;
+use crate::backend::bubblewrap::seccomp::Watch;
 use crate::ir::{Origin, Policy, Rule, Subject};
 use crate::sets::path::{AbsPath, Pattern, Start};
 use crate::vocabulary::{Effect, Verb};
@@ -21,7 +22,7 @@ pub(super) struct Opened<'p> {
 impl<'p> Opened<'p> {
     pub fn new(policy: &'p Policy, needs: &Needs) -> Self {
         let mut opened = Self::default();
-        if !needs.performs || needs.nest {
+        if needs.performs == Watch::Nothing || needs.nest {
             return opened;
         }
         for pattern in policy.rules.iter().flat_map(opening).filter(|pattern| pattern.start == Start::Root) {

@@ -326,17 +326,17 @@ fn names_that_come_later() {
 fn names_that_a_rule_opens_later() {
     let lines = ["allow write /ws/**/*.snap", "allow write /ws/out", "deny write /ws/kept", "allow write /data/x"];
     let host = ["/ws/a.snap", "/ws/src/main.rs", "/ws/src/b.snap", "/ws/kept/c.snap", "/data/y"];
-    let plan = |performs: bool| {
+    let plan = |performs: Watch| {
         let bound = bind(policy(Effect::Allow, rules(&lines)), &Listing::new(&host));
         let lowered = lower(&bound, &Needs { performs, ..Needs::default() }).unwrap();
         let own = |line: &String| line.contains("/ws") || line.contains("/data");
         let mounts: Vec<String> = show(&lowered.plan.mounts).into_iter().filter(own).collect();
         (mounts, gap_lines(&lowered.gaps), lowered.plan.syscalls.performed, lowered.plan.unheard)
     };
-    let (mounts, gaps, performed, unheard) = plan(true);
+    let (mounts, gaps, performed, unheard) = plan(Watch::Writes);
     assert_eq!(mounts, ["bind /data rw", "bind /ws rw", "bind /ws/kept ro"]);
     assert_eq!((gaps, performed, unheard), (vec![], seccomp::Watch::Writes, false));
-    let (mounts, gaps, performed, _) = plan(false);
+    let (mounts, gaps, performed, _) = plan(Watch::Nothing);
     assert!(
         mounts.contains(&"bind /ws/a.snap rw".to_owned()) && !mounts.contains(&"bind /ws rw".to_owned()),
         "{mounts:?}"
@@ -348,17 +348,17 @@ fn names_that_a_rule_opens_later() {
 /// Where each open is decided, something outside makes nothing that could be read; whoever may mount inside goes round that.
 #[test]
 fn names_that_are_hidden_when_they_appear() {
-    let lower = |nest: bool, strict_reads: bool| {
+    let lower = |nest: bool, performs: Watch| {
         let bound = bind(policy(Effect::Allow, rules(&["deny read /data/absent"])), &Listing::new(&["/data/"]));
-        lower(&bound, &Needs { nest, strict_reads, performs: true, ..Needs::default() })
+        lower(&bound, &Needs { nest, performs, ..Needs::default() })
     };
-    let lax = lower(false, false).unwrap();
+    let lax = lower(false, Watch::Writes).unwrap();
     assert_eq!(gap_lines(&lax.gaps), ["later-from-outside read /data/absent"]);
     assert_eq!(lax.plan.syscalls.performed, seccomp::Watch::Nothing);
-    let strict = lower(false, true).unwrap();
+    let strict = lower(false, Watch::Opens).unwrap();
     assert_eq!(gap_lines(&strict.gaps), [""; 0]);
     assert_eq!(strict.plan.syscalls.performed, seccomp::Watch::Opens);
-    assert_eq!(lower(true, true).unwrap_err()[0].code.name, "nest-conflict");
+    assert_eq!(lower(true, Watch::Opens).unwrap_err()[0].code.name, "nest-conflict");
 }
 
 #[test]
