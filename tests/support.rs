@@ -4,7 +4,7 @@
 //! `Scene::new().file("work/a.txt", "hello").policy("allow read $WORKSPACE").run("cat a.txt")`.
 
 // Each test program uses its own part of this.
-#![allow(dead_code, clippy::unwrap_used)]
+#![allow(dead_code, unused_imports, clippy::unwrap_used)]
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
