@@ -26,6 +26,7 @@ pub use summary::{printable, sentence, summary};
 pub use tally::{Kind, Tally};
 
 use crate::ir::Why;
+use crate::vocabulary::LimitKind;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -36,6 +37,8 @@ use std::time::SystemTime;
 pub enum Event {
     Violation(Violation),
     Connection(Connection),
+    /// A limit was passed, and the command ended.
+    Limit(Limit),
     /// So many others are missing here.
     Dropped {
         count: u64,
@@ -76,6 +79,17 @@ pub struct Connection {
     /// How long it lasted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub milliseconds: Option<u64>,
+}
+
+/// The command was ended, since it passed a limit of the policy's.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Limit {
+    /// RFC 3339, UTC; see [`timestamp`].
+    pub timestamp: String,
+    pub limit: LimitKind,
+    /// What it may be, and what it was when somebody looked; in the unit of its kind.
+    pub most: u64,
+    pub found: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -181,9 +195,9 @@ impl Event {
     /// When it was; of those that are missing that is not known.
     pub fn timestamp(&self) -> Option<&str> {
         match self {
-            Event::Violation(Violation { timestamp, .. }) | Event::Connection(Connection { timestamp, .. }) => {
-                Some(timestamp)
-            }
+            Event::Violation(Violation { timestamp, .. })
+            | Event::Connection(Connection { timestamp, .. })
+            | Event::Limit(Limit { timestamp, .. }) => Some(timestamp),
             Event::Dropped { .. } => None,
         }
     }
@@ -202,6 +216,7 @@ impl Event {
                 milliseconds: None,
                 ..connection
             }),
+            Event::Limit(limit) => Event::Limit(Limit { timestamp: String::new(), found: 0, ..limit }),
             Event::Dropped { .. } => Event::Dropped { count: 0 },
         }
     }

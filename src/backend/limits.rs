@@ -15,6 +15,18 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// The limit of a kind.
+    pub fn value(&self, kind: LimitKind) -> Option<u64> {
+        match kind {
+            LimitKind::Memory => self.memory,
+            LimitKind::Processes => self.processes,
+            LimitKind::Files => self.files,
+            LimitKind::Filesize => self.filesize,
+            LimitKind::Cpu => self.cpu,
+            LimitKind::Time => self.time,
+        }
+    }
+
     pub fn of(policy: &Policy) -> Self {
         let value = |kind| policy.limits.get(&kind).map(|limit| limit.value);
         Self {

@@ -251,13 +251,14 @@ fn end(run: &Run, outcome: Outcome, events: &Events) -> Result<u8, Refused> {
             return Err(Refused::Said);
         }
     };
-    if exit == Exit::TimedOut {
-        output::complain(format_args!("`{command}` was ended: its time limit is over"));
-    }
     events.end(run.quiet);
-    if let Exit::Wide(code) = exit {
+    // The last line.
+    match exit {
+        Exit::TimedOut => output::complain(format_args!("`{command}` was ended: its time limit is over")),
+        Exit::Over(limit) => output::complain(format_args!("`{command}` was ended: it passed `limit {limit}`")),
         // What `main` returns is a byte.
-        std::process::exit(code.cast_signed());
+        Exit::Wide(code) => std::process::exit(code.cast_signed()),
+        Exit::Code(_) | Exit::Signal(_) => {}
     }
     Ok(exit.status())
 }

@@ -19,7 +19,7 @@ impl Event {
                 let (host, path) = (it.host.as_deref(), it.path.as_deref());
                 accesses(&it.operation, host, it.port, it.address.as_deref(), path)
             }
-            Event::Dropped { .. } => Vec::new(),
+            Event::Limit(_) | Event::Dropped { .. } => Vec::new(),
         }
     }
 }

@@ -34,8 +34,8 @@ impl Collector {
 
 impl Sink for Collector {
     fn report(&self, event: Event) {
-        // People are told what was refused.
-        if !matches!(event, Event::Connection(_)) {
+        // People are told what was refused; that a limit was passed, whoever started it says.
+        if matches!(event, Event::Violation(_) | Event::Dropped { .. }) {
             lock(&self.tally).add(event);
         }
     }

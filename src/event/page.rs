@@ -140,6 +140,11 @@ impl Page {
         let (operation, outcome, port) = match &kind.event {
             Event::Violation(it) => (&*it.operation, it.outcome, it.port),
             Event::Connection(it) => (&*it.operation, it.outcome, it.port),
+            Event::Limit(it) => {
+                self.put("<span class=\"outcome refused\">ended</span> ");
+                self.wrapped("<b>limit ", it.limit.word(), "</b> ");
+                return self.times(&kind.first, &kind.last);
+            }
             Event::Dropped { .. } => return,
         };
         let class = match outcome {
@@ -234,7 +239,7 @@ fn rule(event: &Event) -> Option<&RuleText> {
     match event {
         Event::Violation(violation) => violation.rule.as_ref(),
         Event::Connection(connection) => connection.rule.as_ref(),
-        Event::Dropped { .. } => None,
+        Event::Limit(_) | Event::Dropped { .. } => None,
     }
 }
 

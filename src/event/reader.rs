@@ -113,7 +113,7 @@ impl<R: BufRead> Reader<R> {
                 return Some(event);
             }
         } else if let Ok(Typed { r#type }) = serde_json::from_slice(line)
-            && !["violation", "connection", "dropped"].contains(&&*r#type)
+            && !["violation", "connection", "limit", "dropped"].contains(&&*r#type)
         {
             self.unknown += 1;
             return None;

@@ -24,6 +24,7 @@ pub fn sentence(kind: &Kind) -> String {
     match &kind.event {
         Event::Violation(violation) => line(violation, kind.count, &what(violation, kind.count), true),
         Event::Connection(connection) => allowed(connection, kind),
+        Event::Limit(limit) => format!("the command was ended: it passed `limit {}`", limit.limit),
         Event::Dropped { count } => format!("{count} events are missing"),
     }
 }

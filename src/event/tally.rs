@@ -117,6 +117,7 @@ impl Kind {
                 self.received = self.received.saturating_add(received.unwrap_or_default());
                 timestamp
             }
+            Event::Limit(limit) => limit.timestamp,
             Event::Dropped { .. } => return,
         };
         // All of one form, so that they stand in the order of time as texts do. A clock can be set back.
@@ -142,7 +143,7 @@ fn size(event: &Event) -> usize {
             let texts = [&it.path, &it.host, &it.address, &it.through];
             it.operation.len() + of(&texts.map(Option::as_ref)) + rule(&it.rule)
         }
-        Event::Dropped { .. } => 0,
+        Event::Limit(_) | Event::Dropped { .. } => 0,
     }
 }
 

@@ -28,6 +28,7 @@ impl Counts {
         let outcome = match &kind.event {
             Event::Violation(violation) => violation.outcome,
             Event::Connection(connection) => connection.outcome,
+            Event::Limit(_) => super::Outcome::Refused,
             Event::Dropped { .. } => return,
         };
         *match outcome {
@@ -50,7 +51,7 @@ pub(super) fn place(event: &Event) -> Place<'_> {
     match event {
         Event::Connection(it) => named(it.host.as_deref(), it.path.as_deref()),
         Event::Violation(it) => named(it.host.as_deref(), it.path.as_deref()),
-        Event::Dropped { .. } => Place::Nowhere,
+        Event::Limit(_) | Event::Dropped { .. } => Place::Nowhere,
     }
 }
 

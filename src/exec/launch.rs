@@ -5,6 +5,7 @@ use crate::backend::bubblewrap::seccomp::Watch;
 use crate::event::Sink;
 use crate::proxy::upstream::Upstream;
 use crate::proxy::{InForce, Rules};
+use crate::vocabulary::LimitKind;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io;
@@ -84,6 +85,8 @@ pub enum Exit {
     Signal(i32),
     /// Ended by `limit time`.
     TimedOut,
+    /// Ended since all of its processes together passed this limit.
+    Over(LimitKind),
 }
 
 impl Exit {
@@ -94,6 +97,8 @@ impl Exit {
             Exit::Wide(code) => u8::try_from(code).unwrap_or(u8::MAX),
             Exit::Signal(signal) => u8::try_from(signal).unwrap_or(127).saturating_add(128),
             Exit::TimedOut => 124,
+            // As what SIGKILL ended.
+            Exit::Over(_) => 137,
         }
     }
 }

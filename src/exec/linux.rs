@@ -33,6 +33,7 @@ mod nftables;
 mod proc;
 mod supervisor;
 mod terminal;
+mod tree;
 mod wire;
 
 use super::environment;
@@ -62,7 +63,6 @@ use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 use supervisor::{Decides, Proxied, Served};
 
 /// There is none to be made: commands run as their caller.
@@ -159,7 +159,6 @@ pub fn run_without(plan: &Plan, launch: Launch, missing: &[Defence]) -> Result<E
         }
         Engine::Bwrap => bwrap::start(plan, command, std::env::var_os("PATH"))?,
     };
-    let time = plan.limits.time.map(Duration::from_millis);
     let decides = Decides {
         rules: launch.rules.clone(),
         events: launch.events,
@@ -175,7 +174,7 @@ pub fn run_without(plan: &Plan, launch: Launch, missing: &[Defence]) -> Result<E
         }),
         listeners,
     });
-    supervisor::supervise(started, signals, time, &decides, served)
+    supervisor::supervise(started, signals, &plan.limits, &decides, served)
 }
 
 /// Whether some program may be read, and not be run: else what cannot be run is hidden.

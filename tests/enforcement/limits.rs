@@ -1,6 +1,7 @@
-//! `limit`: by the kernel's own limits, and the wall clock.
+//! `limit`: by the kernel's own limits, the wall clock, and looks at the whole tree.
 
-use crate::sandbox::Run;
+use crate::sandbox::{Run, users};
+use crate::support::Scene;
 use std::time::{Duration, Instant};
 
 #[test]
@@ -32,31 +33,139 @@ except MemoryError:
     run.plan.limits.filesize = Some(1 << 20);
     run.plan.limits.cpu = Some(10);
     let memory = 256 << 20;
-    assert_eq!(run.succeeds(), format!("{memory} {memory}\n50 50\n64 64\n1048576 1048576\n10 11\nno memory\n"));
+    // Beside the command's processes the kernel counts threads of pid 1.
+    assert_eq!(run.succeeds(), format!("{memory} {memory}\n114 114\n64 64\n1048576 1048576\n10 11\nno memory\n"));
+}
+
+/// What ends soon, and with the status of what was killed; the host has none of it left.
+fn is_ended(mut run: Run, user: Option<u32>) {
+    run = run.as_user_of(user);
+    let begin = Instant::now();
+    assert_eq!(run.status(), 137, "{user:?}");
+    assert!(begin.elapsed() < Duration::from_secs(60), "{user:?} {:?}", begin.elapsed());
 }
 
 #[test]
-fn processes_are_counted_in_the_sandbox_alone() {
-    use crate::sandbox::{USER, users};
-    // Root outside is exempt.
-    for user in users().into_iter().filter(|user| *user == Some(USER)) {
+fn a_fork_bomb_ends_whoever_runs_it() {
+    for user in users() {
+        // What is forked in the background ignores the ends of others.
+        let mut run = Run::shell("trap '' TERM HUP INT; bomb() { bomb | bomb & }; bomb; sleep 1000");
+        run.plan.limits.processes = Some(60);
+        is_ended(run, user);
+        let mut run =
+            Run::python("import os\nwhile True:\n    try:\n        os.fork()\n    except OSError:\n        pass");
+        run.plan.limits.processes = Some(60);
+        is_ended(run, user);
+    }
+}
+
+#[test]
+fn threads_are_processes_too() {
+    for user in users() {
+        let mut run = Run::python(
+            "import threading, time\nfor _ in range(100):\n    threading.Thread(target=time.sleep, args=(60,)).start()",
+        );
+        run.plan.limits.processes = Some(60);
+        is_ended(run, user);
+    }
+}
+
+/// Each of them may have what all of them may not.
+#[test]
+fn a_tree_that_hogs_memory_ends() {
+    for user in users() {
         let mut run = Run::python(
             "
 import os, time
-made = 0
-try:
-    for _ in range(100):
-        if os.fork() == 0:
-            time.sleep(100)
-        made += 1
-except OSError:
-    pass
-print(made)
+for _ in range(6):
+    if os.fork() == 0:
+        memory = bytearray(b'x') * (60 << 20)
+        time.sleep(60)
+time.sleep(60)
+",
+        );
+        run.plan.limits.memory = Some(200 << 20);
+        is_ended(run, user);
+    }
+}
+
+/// What a process has together with its parent is one memory.
+#[test]
+fn memory_that_is_shared_since_a_fork_counts_once() {
+    for user in users() {
+        let mut run = Run::python(
+            "
+import os, time
+memory = bytearray(b'x') * (60 << 20)
+for _ in range(6):
+    if os.fork() == 0:
+        time.sleep(1.5)
+        os._exit(0)
+for _ in range(6):
+    os.wait()
+print(len(memory) >> 20)
 ",
         )
         .as_user_of(user);
-        run.plan.limits.processes = Some(20);
-        let made: u32 = run.succeeds().trim().parse().unwrap();
-        assert!((10..20).contains(&made), "{made}");
+        run.plan.limits.memory = Some(200 << 20);
+        assert_eq!(run.succeeds(), "60\n", "{user:?}");
+    }
+}
+
+#[test]
+fn a_tree_that_computes_too_long_ends() {
+    for user in users() {
+        let mut run = Run::shell("for n in 1 2 3 4; do (while :; do :; done) & done; wait");
+        run.plan.limits.cpu = Some(2);
+        is_ended(run, user);
+        // Also where each process ends before the limit of one does.
+        let mut run = Run::shell("while :; do (n=0; while [ $n -lt 20000 ]; do n=$((n + 1)); done); done");
+        run.plan.limits.cpu = Some(2);
+        is_ended(run, user);
+    }
+}
+
+#[test]
+fn the_threads_of_pid_1_are_not_the_commands() {
+    for user in users() {
+        // A notified call has threads of ours started.
+        let mut run = Run::shell("echo x > \"$TMPDIR/x\"; for n in 1 2 3 4 5 6 7; do sleep 1 & done; wait; echo all")
+            .as_user_of(user);
+        run.plan.limits.processes = Some(8);
+        assert_eq!(run.succeeds(), "all\n", "{user:?}");
+    }
+}
+
+/// The event, the last line, and the status.
+#[test]
+fn a_breach_is_told() {
+    for user in crate::support::users() {
+        let scene = Scene::new().by(user).with(["--events", "../events"]);
+        let told = |scene: Scene, limit: &str, script: &str| {
+            let scene = scene.policy(&format!("allow read, write $WORKSPACE\nlimit {limit}"));
+            let output = scene.run(script);
+            let text = std::fs::read_to_string(scene.home().join("events")).unwrap();
+            let event: serde_json::Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+            (output, event)
+        };
+        let (output, event) = told(
+            scene,
+            "processes 20",
+            "for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25; do sleep 60 & done; wait",
+        );
+        assert_eq!(output.code, 137, "{output:?}");
+        assert_eq!(output.stderr, "srt: `sh` was ended: it passed `limit processes`\n");
+        assert_eq!(
+            (&event["type"], &event["limit"], &event["most"]),
+            (&"limit".into(), &"processes".into(), &20.into())
+        );
+        assert!(event["found"].as_u64().unwrap() > 20, "{event}");
+        let scene = Scene::new().by(user).with(["--events", "../events"]);
+        let (output, event) = told(scene, "time 1s", "sleep 60");
+        assert_eq!((output.code, &*output.stderr), (124, "srt: `sh` was ended: its time limit is over\n"));
+        assert_eq!((&event["limit"], &event["most"]), (&"time".into(), &1000.into()));
+        let scene = Scene::new().by(user).with(["--events", "../events"]);
+        let (output, event) = told(scene, "filesize 4KiB", "exec dd if=/dev/zero of=x bs=8192 count=1");
+        assert_eq!((output.code, &event["limit"]), (137, &"filesize".into()), "{output:?}");
     }
 }

@@ -33,7 +33,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
         &["source", "diagnostic", "resolve", "bind", "host", "sets", "ir", "lint", "backend", "compile", "vocabulary"],
     ),
     ("lsp", &["source", "diagnostic", "syntax", "fix", "resolve", "check", "analysis", "lint", "ir", "vocabulary"]),
-    ("event", &["sets", "ir"]),
+    ("event", &["sets", "ir", "vocabulary"]),
     ("draft", &["source", "syntax", "sets", "ir", "vocabulary"]),
     ("proxy", &["sets", "ir", "event", "vocabulary"]),
     ("exec", &["backend", "proxy", "event", "ir", "sets", "vocabulary"]),

@@ -262,9 +262,14 @@ fn the_schema_of_events_is_that_of_the_code() {
         ..Connection::allowed("connect")
     };
     let dropped = || Event::Dropped { count: 1 };
+    let limit = || {
+        let limit = sandbox_runtime::vocabulary::LimitKind::Memory;
+        Event::Limit(sandbox_runtime::event::Limit { timestamp: String::new(), limit, most: 1, found: 2 })
+    };
     for (name, bare, full) in [
         ("violation", Event::Violation(bare), Event::Violation(full)),
         ("connection", Event::Connection(connection(false)), Event::Connection(connection(true))),
+        ("limit", limit(), limit()),
         ("dropped", dropped(), dropped()),
     ] {
         let keys = |event: &Event| -> BTreeSet<String> {

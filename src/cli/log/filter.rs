@@ -48,6 +48,12 @@ impl Filter {
         let (operation, outcome, rule, pid) = match event {
             Event::Violation(it) => (&it.operation, it.outcome, it.rule.as_ref(), it.pid),
             Event::Connection(it) => (&it.operation, it.outcome, it.rule.as_ref(), None),
+            Event::Limit(_) => {
+                let since = self.since.as_ref().is_none_or(|since| event.timestamp() >= Some(since));
+                let any =
+                    self.operation.is_none() && self.outcome.is_none() && self.rule.is_none() && self.pid.is_none();
+                return any && since;
+            }
             Event::Dropped { .. } => return true,
         };
         let since = |since: &String| event.timestamp().is_some_and(|time| time >= &**since);

@@ -239,6 +239,9 @@ fn load(
     kernel::load_filter(&closed).map(|()| Err(Some(errno))).map_err(step("load the system call filter"))
 }
 
+/// More threads than pid 1 has, but where very many calls of the command wait for something.
+const OWN_THREADS: u64 = 64;
+
 fn limit(command: &Command) -> Result<(), Failure> {
     let (limits, open_files) = (&command.limits, command.open_files);
     let set = |resource: Resource, soft: u64, hard: u64, name: &str| {
@@ -262,7 +265,9 @@ fn limit(command: &Command) -> Result<(), Failure> {
         lower(Resource::RLIMIT_DATA, memory, "memory")?;
     }
     if let Some(processes) = limits.processes {
-        lower(Resource::RLIMIT_NPROC, processes, "processes")?;
+        // The kernel counts pid 1 and its threads too, and root's processes not at all: `tree` counts the command's alone, and
+        // this holds between two looks.
+        lower(Resource::RLIMIT_NPROC, processes.saturating_add(OWN_THREADS), "processes")?;
     }
     if let Some(size) = limits.filesize {
         lower(Resource::RLIMIT_FSIZE, size, "filesize")?;

@@ -10,7 +10,8 @@
 //! pid 1 is ours, but from the exec on it shares a namespace with the command: nothing received is trusted beyond
 //! its own few values.
 
-use crate::vocabulary::Verb;
+use super::tree::Breach;
+use crate::vocabulary::{LimitKind, Verb};
 use nix::errno::Errno;
 use nix::sys::socket::{
     AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, recvmsg, sendmsg, socketpair,
@@ -78,6 +79,8 @@ pub enum Report {
     Tried(Attempt),
     /// So many attempts were not reported, as nobody listened in time.
     Untold(u64),
+    /// A limit was passed, and everything is ended.
+    Passed(Breach),
 }
 
 /// Something that the command does to a file.
@@ -196,6 +199,10 @@ impl Control {
                 asked = count.to_ne_bytes().to_vec();
                 (b'N', 0, &asked, &[][..])
             }
+            Report::Passed(Breach { limit, found }) => {
+                asked = [&found.to_ne_bytes(), limit.word().as_bytes()].concat();
+                (b'L', 0, &asked, &[][..])
+            }
             Report::Socket(Ok(socket)) => (b'D', 0, b"", std::slice::from_ref(socket)),
             Report::Socket(Err(errno)) => (b'D', *errno, b"", &[][..]),
         };
@@ -254,6 +261,11 @@ impl Control {
                 };
                 let (name, path, performed) = (name.to_vec(), path.to_vec(), *performed != 0);
                 Report::Tried(Attempt { verb, process: value, name, path, performed })
+            }
+            b'L' => {
+                let (found, word) = text.split_first_chunk().ok_or(Errno::EBADMSG)?;
+                let limit = str::from_utf8(word).ok().and_then(LimitKind::from_word).ok_or(Errno::EBADMSG)?;
+                Report::Passed(Breach { limit, found: u64::from_ne_bytes(*found) })
             }
             b'N' => Report::Untold(u64::from_ne_bytes(text.try_into().map_err(|_| Errno::EBADMSG)?)),
             _ => return Err(Errno::EBADMSG),
@@ -556,6 +568,16 @@ mod tests {
         while theirs.report_at_once(&Report::Tried(attempt(Verb::Write, b"sh"))).is_ok() {
             sent += 1;
             assert!(sent < 1_000_000, "a socket that is never full");
+        }
+    }
+
+    #[test]
+    fn a_breach_arrives_as_it_was_found() {
+        let (ours, theirs) = Control::pair().unwrap();
+        for limit in LimitKind::ALL {
+            let breach = Breach { limit: *limit, found: 1 << 40 };
+            theirs.report(&Report::Passed(breach)).unwrap();
+            assert!(matches!(ours.receive(MsgFlags::empty()), Ok(Some(Report::Passed(got))) if got == breach));
         }
     }
 

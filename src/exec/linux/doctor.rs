@@ -25,7 +25,6 @@ pub fn probes() -> Vec<Probe> {
         notification(),
         nftables(),
         upstream(),
-        cgroup(),
         bubblewrap(),
     ]
 }
@@ -157,26 +156,6 @@ fn upstream() -> Probe {
     };
     let costs = "policies that allow connections cannot be run";
     Probe::new("proxy", false, result, costs, "mend the variable, or unset it where there is no such proxy")
-}
-
-fn cgroup() -> Probe {
-    let result = (|| {
-        let own = read("/proc/self/cgroup").and_then(|text| {
-            text.lines().find_map(|line| line.strip_prefix("0::").map(|path| path.trim_start_matches('/').to_owned()))
-        });
-        let own = own.ok_or("no cgroup v2")?;
-        let top = read("/proc/self/mountinfo").and_then(|text| {
-            let line = text.lines().find(|line| line.contains(" - cgroup2 "))?.to_owned();
-            line.split(' ').nth(4).map(PathBuf::from)
-        });
-        let place = top.ok_or("cgroup v2 is not mounted")?.join(own).join(format!("srt-doctor-{}", std::process::id()));
-        fs::create_dir(&place).map_err(|error| format!("not delegated: {error}"))?;
-        let _ = fs::remove_dir(&place);
-        Ok("delegated".to_owned())
-    })();
-    let costs = "`limit` is held for each process, not for all together";
-    let mend = "systemd-run --user --scope -p Delegate=yes srt …";
-    Probe::new("cgroup", false, result, costs, mend)
 }
 
 fn bubblewrap() -> Probe {

@@ -8,6 +8,7 @@ use super::command::{self, Command};
 use super::control::{Control, Failure, Report, Word};
 use super::defence::Defence;
 use super::kernel::{self, Change};
+use super::tree::Lookout;
 use super::{network, supervisor};
 use crate::backend::bubblewrap::seccomp::Watch;
 use nix::errno::Errno;
@@ -48,6 +49,7 @@ pub fn run(
     proc: Option<OwnedFd>,
 ) -> Result<std::convert::Infallible, Failure> {
     settle(&command.missing)?;
+    let lookout = Lookout::new(&command.limits, proc.as_ref());
     let proc = proc.filter(|_| broker::may_look().is_ok());
     // What is served takes descriptors of ours; the command gets the caller's limit back.
     supervisor::raise_open_files().map_err(|errno| Failure::setup("raise the limit of open files", errno))?;
@@ -61,7 +63,7 @@ pub fn run(
     ours.give_turn(proc.is_some()).map_err(|errno| Failure::setup("start the command", errno))?;
     let broker = hear(control, &ours, proc, &command.missing, command.syscalls.performed)?;
     drop((ours, command));
-    attend(control, child, broker.as_ref())
+    attend(control, child, broker.as_ref(), lookout)
 }
 
 /// Who serves what the command's filter notifies of, the calls about `files` too; waits until it is in force. The command has ended where it is not.
@@ -88,13 +90,15 @@ pub fn hear(
     }
 }
 
-/// Stays until the command, which is this child, ends.
+/// Stays until the command, which is this child, ends, or a limit is passed.
 pub fn attend(
     control: &Control,
     child: Pid,
     broker: Option<&Arc<Broker>>,
+    mut lookout: Option<Lookout>,
 ) -> Result<std::convert::Infallible, Failure> {
     let mut held = vec![control.as_raw_fd()];
+    held.extend(lookout.as_ref().map(Lookout::descriptor));
     held.extend(broker.iter().flat_map(|broker| broker.descriptors()));
     kernel::close_all_but(&held).map_err(|errno| Failure::setup("close descriptors", errno))?;
     let kept = if broker.is_some() { broker::CAPABILITIES } else { 0 };
@@ -109,7 +113,7 @@ pub fn attend(
         let mut ready =
             vec![PollFd::new(control.as_fd(), PollFlags::POLLIN), PollFd::new(children.as_fd(), PollFlags::POLLIN)];
         ready.extend(idle.as_ref().map(|broker| PollFd::new(broker.listener(), PollFlags::POLLIN)));
-        match poll(&mut ready, PollTimeout::NONE) {
+        match poll(&mut ready, lookout.as_ref().map_or(PollTimeout::NONE, Lookout::pause)) {
             Ok(_) | Err(Errno::EINTR) => (),
             Err(_) => end(125),
         }
@@ -121,6 +125,10 @@ pub fn attend(
             broker.start()?;
         }
         heed(control, child, broker.map(AsRef::as_ref));
+        // The end of pid 1 is the end of every process in the sandbox.
+        if let Some(breach) = lookout.as_mut().and_then(Lookout::look) {
+            kernel::exit(if control.report(&Report::Passed(breach)).is_ok() { 0 } else { 125 });
+        }
         while let Ok(Some(_)) = children.read_signal() {}
         reap(control, child, broker.map(AsRef::as_ref));
     }

@@ -271,6 +271,13 @@ pub fn close_on_exec(first: RawFd) -> Result<(), Errno> {
     checked(unsafe { libc::syscall(libc::SYS_close_range, first, libc::c_uint::MAX, CLOSE_RANGE_CLOEXEC) }).map(drop)
 }
 
+/// Lets a process go before others, where we may (setpriority(2)): only root may.
+#[allow(unsafe_code)]
+pub fn favour(process: Pid) -> Result<(), Errno> {
+    // SAFETY: setpriority takes numbers alone.
+    checked(unsafe { libc::setpriority(libc::PRIO_PROCESS, process.as_raw().cast_unsigned(), -20) }).map(drop)
+}
+
 /// Closes every descriptor but these. For a process that never runs anything that owned another.
 #[allow(unsafe_code)]
 pub fn close_all_but(kept: &[RawFd]) -> Result<(), Errno> {

@@ -11,6 +11,7 @@ use super::control::{Control, Failure, Report};
 use super::defence::Defence;
 use super::mounts::{self, Stage};
 use super::supervisor::{self, Started};
+use super::tree::Lookout;
 use super::{Error, broker, capture, heap, init, kernel, network, wire};
 use crate::backend::bubblewrap::{Network, Plan};
 use nix::errno::Errno;
@@ -170,7 +171,8 @@ fn prepare(
         network::set_up()?;
     }
     let stage = Stage::new(missing)?;
-    let proc = stage.proc.as_ref().ok().and_then(|proc| proc.try_clone().ok()).filter(|_| broker::may_look().is_ok());
+    let procfs = stage.proc.as_ref().ok().and_then(|proc| proc.try_clone().ok());
+    let proc = procfs.as_ref().and_then(|proc| proc.try_clone().ok()).filter(|_| broker::may_look().is_ok());
 
     let received = || match control.take_over() {
         Ok(Some(text)) => Ok(text),
@@ -199,8 +201,9 @@ fn prepare(
     init::ready(control, doors)?;
     let broker = init::hear(control, &ours, proc, missing, plan.syscalls.performed)?;
     turn(ours.give_turn(alone))?;
-    drop((ours, bell, plan));
-    init::attend(control, child, broker.as_ref())
+    let lookout = Lookout::new(&plan.limits, procfs.as_ref());
+    drop((ours, bell, plan, procfs));
+    init::attend(control, child, broker.as_ref(), lookout)
 }
 
 /// The caller is who it was, inside as outside; nobody else is mapped (`user_namespaces(7)`).

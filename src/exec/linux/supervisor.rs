@@ -6,11 +6,14 @@ mod sockets;
 use super::control::{Control, Failure, Missing, Report, Stage, Word};
 use super::listen::{self, Wish};
 use super::terminal::Terminal;
+use super::tree::Breach;
 use super::{Error, Exit, capture, kernel, landlock};
-use crate::event::{Event, Sink};
+use crate::backend::limits::Limits;
+use crate::event::{self, Event, Sink, timestamp};
 use crate::ir::{Access, decide};
 use crate::proxy::upstream::Upstream;
 use crate::proxy::{self, Doors, InForce, Rules};
+use crate::vocabulary::LimitKind;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -22,7 +25,7 @@ use std::collections::VecDeque;
 use std::net::TcpListener;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 use tokio::io::{Interest, unix::AsyncFd};
 use tokio::sync::oneshot;
 
@@ -126,6 +129,9 @@ struct Supervisor<'d> {
     files: files::Told,
     failure: Option<Failure>,
     exit: Option<Exit>,
+    limits: &'d Limits,
+    /// When the command was started.
+    begun: Option<Instant>,
     timed_out: bool,
     given_up: Option<i32>,
     /// When the sandbox should be gone at the latest, once its end has come.
@@ -134,15 +140,16 @@ struct Supervisor<'d> {
     waiting: VecDeque<oneshot::Sender<std::io::Result<OwnedFd>>>,
 }
 
-/// Waits for the end of the command. `time` is the wall clock's limit.
+/// Waits for the end of the command.
 pub fn supervise(
     started: Started,
     signals: Signals,
-    time: Option<Duration>,
+    limits: &Limits,
     decides: &Decides,
     mut served: Option<Served>,
 ) -> Result<Exit, Error> {
     let terminal = Terminal::remember();
+    let time = limits.time.map(Duration::from_millis);
     let mut supervisor = Supervisor {
         started,
         decides,
@@ -153,6 +160,8 @@ pub fn supervise(
         files: files::Told::default(),
         failure: None,
         exit: None,
+        limits,
+        begun: None,
         timed_out: false,
         given_up: None,
         ending: None,
@@ -162,6 +171,7 @@ pub fn supervise(
     let mut proxy_failure = None;
     while !supervisor.ended(timeout(supervisor.earlier(deadline)))? && !supervisor.is_left() {
         if supervisor.ready && deadline.is_none() {
+            supervisor.begin();
             deadline = time.and_then(|time| Instant::now().checked_add(time));
         }
         if let Some((sockets, missing)) = supervisor.doors.take()
@@ -322,6 +332,10 @@ impl Supervisor<'_> {
                 let _ = self.started.control.say(files::rules(self.decides));
             }
             Report::Tried(attempt) => self.files.tell(self.decides, attempt),
+            Report::Passed(Breach { limit, found }) => {
+                self.tell_breach(limit, found);
+                self.end(Exit::Over(limit));
+            }
             Report::Untold(count) => self.decides.events.report(Event::Dropped { count }),
             Report::Unseen(what) => sockets::unseen(self.decides, what),
             Report::Asked(question) => {
@@ -366,6 +380,24 @@ impl Supervisor<'_> {
         is_left
     }
 
+    /// The command was started.
+    fn begin(&mut self) {
+        if self.begun.is_none() {
+            self.begun = Some(Instant::now());
+            if self.limits.processes.is_some() {
+                // Else its looks are late where too many processes run; nobody but root may have so many.
+                let _ = kernel::favour(self.started.pid);
+            }
+        }
+    }
+
+    /// Whoever reads events hears of it too.
+    fn tell_breach(&self, limit: LimitKind, found: u64) {
+        let most = self.limits.value(limit).unwrap_or_default();
+        let timestamp = timestamp(SystemTime::now());
+        self.decides.events.report(Event::Limit(event::Limit { timestamp, limit, most, found }));
+    }
+
     /// Every process in the sandbox dies with its first.
     fn kill(&mut self) {
         self.soon();
@@ -375,6 +407,8 @@ impl Supervisor<'_> {
     fn time_out(&mut self) {
         if self.exit.is_none() {
             self.timed_out = true;
+            let found = self.begun.map_or(0, |begun| begun.elapsed().as_millis());
+            self.tell_breach(LimitKind::Time, u64::try_from(found).unwrap_or(u64::MAX));
         }
         self.kill();
     }
@@ -478,6 +512,15 @@ impl Supervisor<'_> {
         }
         if self.timed_out {
             return Ok(Exit::TimedOut);
+        }
+        // The kernel's own limit of one process came first.
+        for (signal, limit) in [(libc::SIGXCPU, LimitKind::Cpu), (libc::SIGXFSZ, LimitKind::Filesize)] {
+            if let Some(most) = self.limits.value(limit)
+                && self.exit == Some(Exit::Signal(signal))
+            {
+                self.tell_breach(limit, most);
+                self.exit = Some(Exit::Over(limit));
+            }
         }
         match (self.exit, self.given_up) {
             (Some(exit), _) => Ok(exit),

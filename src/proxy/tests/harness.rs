@@ -232,7 +232,7 @@ impl Running {
         let events = self.events.0.lock().unwrap();
         let violation = |event: &Event| match event {
             Event::Violation(violation) => Some(violation.clone()),
-            Event::Connection(_) | Event::Dropped { .. } => None,
+            Event::Connection(_) | Event::Limit(_) | Event::Dropped { .. } => None,
         };
         events.iter().filter_map(violation).collect()
     }
@@ -243,7 +243,7 @@ impl Running {
             let events = self.events.0.lock().unwrap();
             let connection = |event: &Event| match event {
                 Event::Connection(connection) => Some(connection.clone()),
-                Event::Violation(_) | Event::Dropped { .. } => None,
+                Event::Violation(_) | Event::Limit(_) | Event::Dropped { .. } => None,
             };
             events.iter().filter_map(connection).collect::<Vec<_>>()
         };
