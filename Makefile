@@ -64,6 +64,12 @@ bench: ## start-up, masks, large workspaces, memory, real work, connections, bes
 	@tests/bench/editor target/$(HOST)/release/srt
 	$(CARGO) bench --locked --bench policies
 
+.PHONY: beside
+beside: ## what the npm peer and ours do with the same settings, as a table; `tests/compat/beside` says more
+	@.ci/setup bench
+	$(CARGO) build --locked
+	@tests/compat/beside target/debug/srt
+
 .PHONY: fuzz-short
 fuzz-short: ## every reader of hostile bytes, a minute each, with cargo-fuzz
 	@.ci/fuzz 60

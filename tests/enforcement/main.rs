@@ -6,7 +6,9 @@
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
 mod attacks;
+mod beside;
 mod choice;
+mod doctor;
 mod documented;
 mod far;
 mod faults;
