@@ -51,7 +51,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("psl", &["lint"]),
     ("sha2", &["compile"]),
     ("unicode_script", &["lint"]),
-    ("rustc_hash", &["sets", "bind"]),
+    ("rustc_hash", &["sets", "bind", "analysis", "lint"]),
     ("smallvec", &["sets"]),
     ("jsonc_parser", &["compat"]),
     ("toml", &["compat"]),
