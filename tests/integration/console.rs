@@ -116,7 +116,7 @@ fn console(body: &str) -> Vec<(String, Vec<&str>)> {
     for line in body.lines() {
         match (line.strip_prefix("$ "), commands.last_mut()) {
             (Some(command), _) => commands.push((command.to_owned(), Vec::new())),
-            (None, Some((_, shown))) => shown.push(line),
+            (None, Some((_, shown))) => shown.push(line.trim_end()),
             (None, None) => panic!("no command stands above `{line}`"),
         }
     }
