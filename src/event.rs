@@ -3,7 +3,7 @@
 //! An event names the rule that made it by file, line and text; it decides nothing. Whoever reports one is in the way
 //! of the command, so no [`Sink`] waits: [`Collector`] keeps a bounded tally, [`Lines`] writes what its writer takes at
 //! once and keeps the rest in a bounded buffer, and both count what they had to drop. What was written is read back by
-//! [`Reader`], which believes none of it, and shown as [`sentence`]s or a [`page`].
+//! [`Reader`], which believes none of it, and shown as [`sentence`]s or a [`page()`].
 
 mod access;
 mod clock;
