@@ -22,11 +22,11 @@ pub enum Engine {
 /// What to run, and how.
 pub struct Launch {
     pub engine: Engine,
-    /// For the native engine: what `prepare` made; without it, that is done now.
+    /// For the native engine: what [`prepare`](super::prepare) made; without it, that is done now.
     pub prepared: Option<Prepared>,
     /// The program and its arguments; the program is looked up on the PATH of `environment`, inside.
     pub command: Vec<OsString>,
-    /// The whole environment; proxy variables are added by `run`, which knows the listener.
+    /// The whole environment; proxy variables are added by [`run`](super::run), which knows the listener.
     pub environment: Vec<(OsString, OsString)>,
     /// The names in `environment` whose values the policy itself sets: these win over proxy variables.
     pub set: BTreeSet<OsString>,
