@@ -2,6 +2,7 @@
 
 mod keys;
 mod precedence;
+mod systems;
 
 use sandbox_runtime::compat::{Places, Text as Part, Translation, settings};
 use sandbox_runtime::diagnostic::any_error;
@@ -23,13 +24,18 @@ impl Files for NoFiles {
 /// The policy that texts given together are, on one system.
 #[track_caller]
 fn policy(texts: Vec<Part>, system: System) -> Policy {
+    policy_and_sources(texts, system).0
+}
+
+#[track_caller]
+fn policy_and_sources(texts: Vec<Part>, system: System) -> (Policy, Sources) {
     let mut sources = Sources::default();
     let given: Vec<_> = texts.into_iter().map(|text| text.add_to(&mut sources)).collect();
     let options = Options { system, defines: BTreeMap::new() };
     let (policy, said) = resolve(&given, &mut sources, &NoFiles, &options);
     let shown: Vec<_> = said.iter().map(|said| format!("{}: {}", said.code.name, said.message)).collect();
     assert!(!any_error(&said), "{shown:#?}");
-    policy.unwrap()
+    (policy.unwrap(), sources)
 }
 
 /// One text alone.
