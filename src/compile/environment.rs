@@ -76,7 +76,7 @@ mod tests {
     fn on_windows_names_have_no_case_and_temporary_files_three_names() {
         let caller = [("Path", "p"), ("gh_Token", "s"), ("Temp", "C:/else"), ("x1", "1"), ("X9", "9"), ("set", "old")];
         let text =
-            "default env deny\nallow env [PATH, *_TOKEN, x?]\ndeny env GH_*\nset SET=new\nallow read, write $TMP";
+            "default env deny\nallow env [PATH, *_TOKEN, x*]\ndeny env GH_*\nset SET=new\nallow read, write $TMP";
         let mut passed = passed(System::Windows, WINDOWS, text, &caller);
         passed.sort();
         let expected = [

@@ -232,7 +232,7 @@ fn tls_reaches_the_name_that_was_allowed_and_no_other_by_its_connection() {
     let certificate = std::fs::read_to_string(folder.path().join("cert.pem")).unwrap();
     let make = || {
         let rules = format!(
-            "use std/git\nuse std/node\nallow write $WORKSPACE\nallow connect [a.test:{port}, b.test:{port}, 127.0.0.1:{port}]"
+            "use std/git-init\nuse std/node\nallow write $WORKSPACE\nallow connect [a.test:{port}, b.test:{port}, 127.0.0.1:{port}]"
         );
         scene(&rules).file("work/cert.pem", &certificate)
     };

@@ -158,7 +158,7 @@ fn ssh_and_git_over_it_reach_what_is_allowed() {
     );
     let clients = [("ssh", over), ("git", &*clone.leak())];
     check(&service, &clients, || {
-        let scene = Scene::new().policy(&format!("use std/git\n{}", allowed(&service))).file("work/key", &key);
+        let scene = Scene::new().policy(&format!("use std/git-init\n{}", allowed(&service))).file("work/key", &key);
         fs::set_permissions(scene.workspace().join("key"), fs::Permissions::from_mode(0o600)).unwrap();
         scene
     });
