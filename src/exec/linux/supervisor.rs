@@ -296,9 +296,7 @@ impl Supervisor<'_> {
                     self.heard = Heard::InPart;
                     return Some(report);
                 }
-                // Of an end that was closed with something unread this is told once, before what it had said itself
-                // (Linux, net/unix/af_unix.c, `unix_release_sock`).
-                Err(Errno::EINTR | Errno::ECONNRESET) => (),
+                Err(Errno::EINTR) => (),
                 Err(Errno::EAGAIN) => {
                     self.heard = Heard::All;
                     return None;
