@@ -1,74 +1,38 @@
 //! The half that stays outside: passes signals in, serves the proxy, watches the wall clock, and tells how it ended.
 
 mod files;
+mod lacking;
+mod serving;
+mod signals;
 mod sockets;
 
+pub use signals::Signals;
+
 use super::control::{Control, Failure, Missing, Report, Stage, Word};
-use super::listen::{self, Wish};
+use super::listen::Wish;
 use super::terminal::Terminal;
 use super::tree::Breach;
-use super::{Error, Exit, capture, kernel, landlock};
+use super::{Error, Exit, kernel};
 use crate::backend::limits::Limits;
 use crate::event::{self, Event, Sink, timestamp};
-use crate::ir::{Access, decide};
 use crate::proxy::upstream::Upstream;
-use crate::proxy::{self, Doors, InForce, Rules};
+use crate::proxy::{InForce, Rules};
 use crate::vocabulary::LimitKind;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
-use nix::sys::signalfd::{SfdFlags, SignalFd};
-use nix::sys::socket::{MsgFlags, SockType, getsockopt, sockopt};
+use nix::sys::signal::Signal;
+use nix::sys::socket::MsgFlags;
 use nix::unistd::Pid;
 use std::collections::VecDeque;
 use std::net::TcpListener;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
-use tokio::io::{Interest, unix::AsyncFd};
 use tokio::sync::oneshot;
 
 /// How many reports are taken in at once: as many as a socket holds, and more.
 const ROUND: usize = 512;
-
-/// Signals that are passed on when somebody sends them.
-const FORWARDED: [Signal; 7] = [
-    Signal::SIGTERM,
-    Signal::SIGINT,
-    Signal::SIGHUP,
-    Signal::SIGQUIT,
-    Signal::SIGUSR1,
-    Signal::SIGUSR2,
-    Signal::SIGWINCH,
-];
-
-/// Signals held back from before the sandbox is made, so that none is lost and none ends us halfway.
-pub struct Signals {
-    file: SignalFd,
-    before: SigSet,
-}
-
-impl Signals {
-    /// Those that the caller has set to be ignored (`nohup`, a shell's background) stay so, here and inside.
-    pub fn hold() -> Result<Signals, Errno> {
-        let mut mask = SigSet::empty();
-        for signal in FORWARDED.into_iter().filter(|signal| !kernel::is_ignored(*signal as i32)) {
-            mask.add(signal);
-        }
-        mask.add(Signal::SIGCONT);
-        let before = mask.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
-        let file = SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
-        Ok(Signals { file, before })
-    }
-}
-
-impl Drop for Signals {
-    fn drop(&mut self) {
-        while let Ok(Some(_)) = self.file.read_signal() {}
-        let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&self.before), None);
-    }
-}
 
 /// A sandbox that is being set up.
 pub struct Started {
@@ -178,7 +142,7 @@ pub fn supervise(
             && let Some(served) = served.take()
         {
             if let Some(missing) = missing {
-                (decides.announce)(&not_redirected(&missing));
+                (decides.announce)(&lacking::not_redirected(&missing));
             }
             proxy_failure = supervisor.serve(sockets, deadline, served)?;
             break;
@@ -326,7 +290,7 @@ impl Supervisor<'_> {
                 }
             }
             Report::Unheard(errno) => {
-                (self.decides.announce)(&not_performed(Errno::from_raw(errno), self.decides));
+                (self.decides.announce)(&lacking::not_performed(Errno::from_raw(errno), self.decides));
             }
             Report::WantsRules => {
                 let _ = self.started.control.say(files::rules(self.decides));
@@ -413,94 +377,6 @@ impl Supervisor<'_> {
         self.kill();
     }
 
-    /// The same wait beside the proxy, on one thread. What the proxy fails with for good ends the run.
-    fn serve(
-        &mut self,
-        sockets: Vec<OwnedFd>,
-        deadline: Option<Instant>,
-        served: Served,
-    ) -> Result<Option<std::io::Error>, Error> {
-        let act = "start the proxy";
-        let failed = |source| Error::Setup { act: act.into(), source };
-        let Served { mut proxied, listeners } = served;
-        if let Some(live) =
-            proxied.as_mut().and_then(|proxied| Some((proxied.live.take()?, Arc::clone(&proxied.in_force))))
-        {
-            // Before this thread gives up files; it ends with the process.
-            std::thread::Builder::new().spawn(move || live.0(live.1)).map_err(failed)?;
-        }
-        landlock::keep_resolver_alone().map_err(|errno| setup("give up files before the proxy is started", errno))?;
-        // The command has its limits already; these are ours alone, which it must not be able to use up.
-        let descriptors = raise_open_files().map_err(|errno| setup("raise the limit of open files", errno))?;
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
-        runtime.block_on(async {
-            let limits = proxy::Limits::STANDARD.within(descriptors);
-            let events = Arc::clone(&self.decides.events);
-            let (questions, mut asked) = tokio::sync::mpsc::unbounded_channel();
-            let inbound = inbound(listeners, self.decides.rules.as_deref(), questions).map_err(failed)?;
-            let mut inbound = std::pin::pin!(inbound.serve(Arc::clone(&events), limits));
-            let serving = match proxied {
-                Some(Proxied { in_force, upstream, live: _ }) => {
-                    let doors = doors(sockets).map_err(failed)?;
-                    let means = proxy::Means::usual(descriptors, upstream);
-                    Some(proxy::serve(doors, in_force, events, means))
-                }
-                None => None,
-            };
-            let proxy = async {
-                match serving {
-                    Some(serving) => serving.await,
-                    None => std::future::pending().await,
-                }
-            };
-            let watch = |fd: BorrowedFd<'_>| fd.try_clone_to_owned().and_then(readable).map_err(failed);
-            let gone = watch(self.started.pidfd.as_fd())?;
-            let signals = watch(self.signals.file.as_fd())?;
-            let control = watch(self.started.control.as_fd())?;
-            let mut deadline = deadline;
-            let mut proxy = std::pin::pin!(proxy);
-            let mut failure = None;
-            loop {
-                let earlier = self.earlier(deadline);
-                let at = tokio::time::Instant::from_std(earlier.unwrap_or_else(Instant::now));
-                let ready = tokio::select! {
-                    ready = gone.readable() => ready,
-                    ready = signals.readable() => ready,
-                    ready = control.readable(), if self.heard != Heard::Closed => ready,
-                    () = tokio::time::sleep_until(at), if earlier.is_some() => {
-                        if self.is_left() {
-                            return Ok(failure);
-                        }
-                        self.time_out();
-                        deadline = None;
-                        continue;
-                    }
-                    Some(question) = asked.recv() => {
-                        self.ask_for_socket(question);
-                        continue;
-                    }
-                    // Readiness is told once.
-                    () = tokio::task::yield_now(), if self.heard == Heard::InPart => {
-                        if self.ended(PollTimeout::ZERO)? {
-                            return Ok(failure);
-                        }
-                        continue;
-                    }
-                    () = &mut inbound => continue,
-                    served = &mut proxy, if failure.is_none() => {
-                        failure = Some(served.err().unwrap_or_else(|| std::io::Error::other("it ended")));
-                        self.kill();
-                        continue;
-                    }
-                };
-                ready.map_err(failed)?.clear_ready();
-                if self.ended(PollTimeout::ZERO)? {
-                    return Ok(failure);
-                }
-            }
-        })
-    }
-
     fn outcome(mut self) -> Result<Exit, Error> {
         if let Some(Failure { stage, act, errno }) = self.failure.take() {
             let source = std::io::Error::from_raw_os_error(errno);
@@ -535,64 +411,6 @@ impl Supervisor<'_> {
     }
 }
 
-fn not_redirected(missing: &Missing) -> String {
-    let reached = if missing.alone {
-        "reach nothing".to_owned()
-    } else if missing.unheard.is_empty() {
-        "reach the ports that the policy names, and no others".to_owned()
-    } else {
-        let ports: Vec<String> = missing.unheard.iter().map(u16::to_string).collect();
-        format!("reach the ports that the policy names, but for {}, which cannot be listened on", ports.join(", "))
-    };
-    format!(
-        "connections can't be redirected to the proxy ({}): programs that ignore its variables {reached}; see `srt doctor`",
-        missing.errno.desc()
-    )
-}
-
-/// What comes in from outside, and by which rule.
-fn inbound(
-    listeners: Vec<TcpListener>,
-    rules: Option<&Rules>,
-    questions: tokio::sync::mpsc::UnboundedSender<Wish>,
-) -> std::io::Result<proxy::Inbound> {
-    let mut served = Vec::with_capacity(listeners.len());
-    for listener in listeners {
-        let at = listener.local_addr()?;
-        let access = Access::Listen { address: at.ip(), port: at.port() };
-        // Only places that a rule allows are bound.
-        let rule = rules.and_then(|rules| Some(rules.told(*decide(&rules.policy, &access).decisive.first()?).0));
-        let rule = rule.ok_or_else(|| std::io::Error::from(std::io::ErrorKind::PermissionDenied))?;
-        served.push((tokio::net::TcpListener::from_std(listener)?, rule));
-    }
-    Ok(proxy::Inbound { listeners: served, dial: listen::dial(questions) })
-}
-
-fn not_performed(errno: Errno, decides: &Decides) -> String {
-    let why = match errno {
-        Errno::EBUSY => "another sandbox around this one listens to system calls",
-        Errno::EINVAL | Errno::ENOSYS => "Linux 5.19 or newer is needed",
-        Errno::EPERM => "nothing here may look into another process",
-        errno => errno.desc(),
-    };
-    let untold = if decides.watches { ", and what it is refused of files is not told" } else { "" };
-    let later = if decides.performs { "; rules hold for files that exist now, as their comments accept" } else { "" };
-    format!("unix sockets are closed to the command, its own too{untold}{later} ({why}); see `srt doctor`")
-}
-
-/// The sockets by what they are. They come from our own process inside, before the command was there.
-fn doors(sockets: Vec<OwnedFd>) -> std::io::Result<Doors> {
-    let (mut listeners, mut datagrams) = (Vec::new(), Vec::new());
-    for socket in sockets {
-        if getsockopt(&socket, sockopt::SockType)? == SockType::Stream {
-            listeners.push(tokio::net::TcpListener::from_std(socket.into())?);
-        } else {
-            datagrams.push(tokio::net::UdpSocket::from_std(socket.into())?);
-        }
-    }
-    Ok(Doors::new(listeners, datagrams, Arc::new(capture::target)))
-}
-
 /// To what the caller may have at all; how many that is.
 pub fn raise_open_files() -> Result<u64, Errno> {
     let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
@@ -605,12 +423,6 @@ impl Drop for Supervisor<'_> {
         // On every way out, an error's included.
         self.kill();
     }
-}
-
-#[allow(unsafe_code)]
-fn readable(fd: OwnedFd) -> std::io::Result<AsyncFd<OwnedFd>> {
-    // SAFETY: an `OwnedFd` stands for the same open descriptor for as long as it lives.
-    Ok(unsafe { AsyncFd::register_with_interest(fd, Interest::READABLE) }?)
 }
 
 fn setup(act: &str, errno: Errno) -> Error {
