@@ -4,6 +4,8 @@
 //! of theirs is built, and tested, everywhere.
 
 mod environment;
+#[cfg(not(target_os = "linux"))]
+mod idle;
 mod launch;
 mod probe;
 #[cfg(any(not(target_os = "linux"), test))]
@@ -40,7 +42,7 @@ use crate::backend::Enforced;
 /// Sets the sandbox up, runs the command in it, and waits for its end. Call it before any thread exists.
 ///
 /// # Errors
-/// Nothing of the command has run then, [`Error::Setup`] for a run that was given up aside. What was made for another system is
+/// Nothing of the command has run then, [`Error::Setup`] for a run that was given up and [`Error::Killed`] aside. What was made for another system is
 /// not run.
 pub fn run(enforced: &Enforced, launch: Launch) -> Result<Exit, Error> {
     match enforced {

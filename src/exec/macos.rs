@@ -99,34 +99,15 @@ fn serve(launch: &mut Launch, events: &mpsc::Sender<Event>) -> Result<Served, Er
 /// What every system offers under the same names.
 #[cfg(target_os = "macos")]
 mod here {
+    pub use super::super::idle::{Prepared, begin, caller, keep_memory, prepare};
     use super::super::launch::{Act, Error};
     pub use super::super::unix::channel::Channel;
     pub use super::super::unix::event_file::EventFile;
     pub use super::super::unix::inherited::first_closed;
     pub use super::super::unix::output::end_output;
     pub use super::doctor::probes;
-    use crate::backend::bubblewrap::User;
     use std::io;
     use std::path::Path;
-
-    /// Nothing can be made before the profile is there.
-    #[derive(Debug)]
-    pub struct Prepared;
-
-    pub fn prepare(_: &[i32]) -> Prepared {
-        Prepared
-    }
-
-    /// The program has one part alone.
-    pub fn begin() {}
-
-    /// The system's allocator is left as it is.
-    pub fn keep_memory() {}
-
-    /// Of use on Linux alone.
-    pub fn caller() -> User {
-        User::default()
-    }
 
     /// There is none to be made: commands run as their caller.
     ///

@@ -53,32 +53,13 @@ pub use here::*;
 /// What every system offers under the same names.
 #[cfg(windows)]
 mod here {
+    pub use super::super::idle::{Prepared, begin, caller, keep_memory, prepare};
     pub use super::doctor::probes;
     pub use super::events::{Channel, EventFile};
     pub use super::install::account;
     pub use super::run::run;
     pub use super::trust::others_may_change;
-    use crate::backend::bubblewrap::User;
     use std::io;
-
-    /// Nothing can be made before the plan is there.
-    #[derive(Debug)]
-    pub struct Prepared;
-
-    pub fn prepare(_: &[i32]) -> Prepared {
-        Prepared
-    }
-
-    /// The program has one part alone.
-    pub fn begin() {}
-
-    /// The system's allocator is left as it is.
-    pub fn keep_memory() {}
-
-    /// Of use on Linux alone.
-    pub fn caller() -> User {
-        User::default()
-    }
 
     /// There are no descriptors to be inherited by number.
     pub fn first_closed(descriptors: &[i32]) -> Option<i32> {

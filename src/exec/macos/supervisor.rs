@@ -2,7 +2,7 @@
 //! the wall clock, and tells how it ended.
 
 use super::super::launch::{Error, Exit};
-use super::super::unix::inherited;
+use super::super::unix::inherited::{self, FORWARDED};
 use super::command::Command;
 use super::limits::Held;
 use nix::errno::Errno;
@@ -15,17 +15,6 @@ use std::process::Child;
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
-
-/// Signals that are passed on.
-const FORWARDED: [Signal; 7] = [
-    Signal::SIGTERM,
-    Signal::SIGINT,
-    Signal::SIGHUP,
-    Signal::SIGQUIT,
-    Signal::SIGUSR1,
-    Signal::SIGUSR2,
-    Signal::SIGWINCH,
-];
 
 /// What happens while the command runs.
 #[derive(Debug)]

@@ -1,7 +1,19 @@
-//! What this process was given by whoever started it: descriptors by number, signals that it shall ignore.
+//! What this process was given by whoever started it: descriptors by number, signals that it shall ignore or pass on.
 
 use nix::errno::Errno;
+use nix::sys::signal::Signal;
 use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
+
+/// Signals that the command gets when somebody sends them to its supervisor.
+pub const FORWARDED: [Signal; 7] = [
+    Signal::SIGTERM,
+    Signal::SIGINT,
+    Signal::SIGHUP,
+    Signal::SIGQUIT,
+    Signal::SIGUSR1,
+    Signal::SIGUSR2,
+    Signal::SIGWINCH,
+];
 
 /// The first of these descriptors that is not open. Call it before anything else is opened: a number that the caller did
 /// not open would later be one of our own, and not the command's to have.

@@ -1,20 +1,10 @@
 //! Signals to the supervisor, which are passed on: held from before the sandbox is made to its end.
 
 use crate::exec::linux::kernel;
+use crate::exec::unix::inherited::FORWARDED;
 use nix::errno::Errno;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
-
-/// Signals that are passed on when somebody sends them.
-const FORWARDED: [Signal; 7] = [
-    Signal::SIGTERM,
-    Signal::SIGINT,
-    Signal::SIGHUP,
-    Signal::SIGQUIT,
-    Signal::SIGUSR1,
-    Signal::SIGUSR2,
-    Signal::SIGWINCH,
-];
 
 /// Signals held back from before the sandbox is made, so that none is lost and none ends us halfway.
 pub struct Signals {
