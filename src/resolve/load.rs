@@ -162,8 +162,8 @@ impl<'a> Loader<'a> {
         let at = match used {
             Used::Std(name) => {
                 let Some(text) = std::text(&name) else { return self.unknown_module(&name, span) };
-                let source = self.sources.named(&key).filter(|known| self.sources.get(*known).text() == text);
-                let source = source.unwrap_or_else(|| self.sources.add_embedded(key.clone(), text));
+                let known = self.sources.known(&key, text);
+                let source = known.unwrap_or_else(|| self.sources.add_embedded(key.clone(), text));
                 let wanted = self.modules == Modules::Ready && self.options.system == System::Linux;
                 match wanted.then(|| ready::of(&name)).flatten() {
                     Some(ready) => self.push(key.clone(), source, Origin::Std, Content::Ready(Box::new(ready))),
@@ -172,7 +172,7 @@ impl<'a> Loader<'a> {
             }
             Used::Path(_) => {
                 let Some(text) = self.read(&key, span) else { return };
-                let known = self.sources.named(&key).filter(|known| self.sources.get(*known).text() == text);
+                let known = self.sources.known(&key, &text);
                 let source = known.unwrap_or_else(|| self.sources.add(key.clone(), text));
                 self.add(key.clone(), source, Origin::Used)
             }
