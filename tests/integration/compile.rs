@@ -111,11 +111,30 @@ fn rules_filters_and_arguments() {
 }
 
 #[test]
+fn a_compiled_policy_has_the_gaps_of_each_system() {
+    let rules = "allow read, write $WORKSPACE\n# lint: allow(later-names) they are there\ndeny read $WORKSPACE/**/.env";
+    let scene = Scene::new().file("agent.policy", &format!("srt 1\nuse std/system\ndefault read deny\n{rules}\n"));
+    let compiled = srt(&scene, &["compile", "--emit", "bundle", "agent.policy"]);
+    let compiled: serde_json::Value = serde_json::from_str(&compiled.stdout).unwrap();
+    let told = |system: &str| {
+        let gaps = compiled["gaps"][system].as_array().unwrap().iter();
+        gaps.map(|gap| (gap["code"].as_str().unwrap(), gap["direction"].as_str().unwrap())).collect::<Vec<_>>()
+    };
+    // What is accepted is told all the same.
+    assert_eq!(told("linux"), [("later-names", "looser")]);
+    assert!(told("macos").contains(&("moved-names", "stricter")), "{:?}", told("macos"));
+    assert!(told("windows").contains(&("later-names", "looser")), "{:?}", told("windows"));
+}
+
+#[test]
 fn a_compiled_policy_is_what_runs_without_its_sources() {
     let scene = scene();
     assert_eq!(srt(&scene, &["compile", "agent.policy", "-o", "agent.srtc"]).code, 0);
     let compiled = fs::read_to_string(scene.home().join("agent.srtc")).unwrap();
     assert!(serde_json::from_str::<serde_json::Value>(&compiled).is_ok(), "it is one JSON file");
+    // Printed, by its name among the texts.
+    assert_eq!(srt(&scene, &["compile", "--emit", "bundle", "agent.policy"]).stdout, compiled);
+    srt(&scene, &["compile", "--emit", "bundle,ir", "agent.policy"]).fails(2);
     assert_eq!(srt(&scene, &["compile", "agent.policy", "-o", "agent.srtc", "--check"]).code, 0);
     let printed = |policy: &str| {
         let policy = scene.home().join(policy);
