@@ -56,6 +56,9 @@ s.sendall(b'f')
 print('served', s.recv(1).decode(), flush=True)
 ";
 
+/// As many as the proxy serves at once; each has a descriptor on either side.
+const CONNECTIONS: usize = 2048;
+
 /// The most memory that a process has had at once, in MiB (proc(5), `VmHWM`).
 fn peak(process: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
@@ -86,6 +89,8 @@ fn ten_thousand_connections_harm_nobody_else_and_are_got_over() {
         assert_eq!(String::from_utf8_lossy(&beside.stdout), "hello\n", "{engine}: {beside:?}");
         assert!(begin.elapsed() < Duration::from_secs(20), "{engine}: {:?}", begin.elapsed());
         assert_eq!(said.next().as_deref(), Some("settled"), "{engine}");
+        let held = std::fs::read_dir(format!("/proc/{}/fd", srt.id())).unwrap().count();
+        assert!((100..2 * CONNECTIONS + 100).contains(&held), "{engine}: {held} descriptors");
         let peak = peak(srt.id());
         assert!(peak < 200, "{engine}: {peak} MiB");
         srt.stdin.take().unwrap().write_all(b"\n").unwrap();
