@@ -427,7 +427,7 @@ mod granted {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 1500, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(1500), ..ProptestConfig::default() })]
 
         /// What may be left out changes nothing that is permitted, and no error.
         #[test]

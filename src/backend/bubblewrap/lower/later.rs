@@ -39,7 +39,8 @@ pub(super) fn gaps(tree: &Tree, layout: &Layout, judge: &Judge<'_>, needs: &Need
     let strict = performs && needs.performs == Watch::Opens;
     let mut performed = if layout.opened || strict { Performed::Needed } else { Performed::Nothing };
     let writable = writable_roots(tree, layout);
-    let closed = if errors_alone { Vec::new() } else { closed_tops(tree, layout) };
+    // Whatever is wanted, as the search for what is not granted is.
+    let closed = closed_tops(tree, layout);
     let search = Search { tree, layout, judge, writable, errors_alone, closed };
     let mut gaps = Vec::new();
     let mut outside: Vec<(&Rule, AbsPath)> = Vec::new();

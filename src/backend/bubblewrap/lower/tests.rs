@@ -390,6 +390,16 @@ fn writing_without_reading_is_an_error_with_its_witness() {
 }
 
 #[test]
+fn what_a_glob_opens_below_a_file_is_an_error_whatever_is_wanted() {
+    let statements = ["allow read exact /*", "allow read, write exact /[ab]*/*", "allow write below /a/*/a"];
+    let bound = bind(policy(Effect::Deny, rules(&statements)), &Listing::new(&["/a/a/a"]));
+    for errors_alone in [false, true] {
+        let errors = lower(&bound, &Needs { errors_alone, ..Needs::default() }).unwrap_err();
+        assert_eq!(errors[0].code.name, "grant-without-read", "errors alone: {errors_alone}");
+    }
+}
+
+#[test]
 fn rules_without_a_mechanism_are_refused() {
     let peers = PeerSet {
         endpoint: Endpoint::Addresses(parse_network("127.0.0.1/32").unwrap()),
