@@ -11,6 +11,7 @@ mod facts;
 pub mod operation;
 mod policy;
 pub mod request;
+mod rule;
 pub mod special;
 
 pub use access::Access;
@@ -18,6 +19,6 @@ pub use decide::{Verdict, Why, decide, more_specific};
 pub use decider::{Decider, Kept};
 pub use facts::{Facts, HardLink, LinkFact, MountFact, Node, NodeKind, is_far};
 pub use policy::{
-    Assume, BoundPolicy, Expect, FileRules, Ignore, LimitValue, List, Origin, Policy, Rule, RuleId, Setting, Subject,
-    Suppression, Unset, Within,
+    Assume, BoundPolicy, Expect, FileRules, Ignore, LimitValue, List, Policy, Setting, Suppression, Within,
 };
+pub use rule::{Origin, Rule, RuleId, Subject, Unset};

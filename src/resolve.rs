@@ -5,9 +5,11 @@
 
 mod ceiling;
 mod codes;
+mod item;
 mod literal;
 mod load;
 mod loopback;
+mod merge;
 mod ready;
 mod scope;
 mod statement;

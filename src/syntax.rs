@@ -11,6 +11,7 @@ mod fault;
 mod format;
 mod grammar;
 mod limit;
+mod reader;
 mod shape;
 mod statement;
 mod suppression;

@@ -122,6 +122,11 @@ words!(LimitKind: Memory = "memory", Processes = "processes", Files = "files", F
        Time = "time");
 
 impl Verb {
+    /// Whether it is something that is done to a file.
+    pub fn is_about_files(self) -> bool {
+        matches!(self, Verb::Read | Verb::Write | Verb::Exec)
+    }
+
     /// The sort of target the verb takes.
     pub fn kind(self) -> Kind {
         match self {

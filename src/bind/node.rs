@@ -20,7 +20,7 @@ pub(super) fn named(
     let rules = policy.rules.iter().map(|rule| &rule.subject);
     for subject in rules.chain(policy.expects.iter().map(|expect| &expect.subject)) {
         if let Subject::Paths(set) = subject {
-            for pattern in set.include.iter().chain(&set.exclude) {
+            for pattern in set.patterns() {
                 // Most lead to a directory that is known by then, and to nothing in it.
                 let deepest = named.links.deepest(pattern);
                 if deepest.is_none_or(|number| !named.known.contains(&number)) {

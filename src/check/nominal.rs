@@ -40,7 +40,7 @@ impl Nominal {
         for subject in rules.chain(expects).chain(ignores) {
             match subject {
                 Subject::Paths(set) => {
-                    for pattern in set.include.iter().chain(&set.exclude) {
+                    for pattern in set.patterns() {
                         if let Start::Variable(name) = &pattern.start {
                             values.entry(name.to_string()).or_insert_with(|| format!("/srv/{name}"));
                         }

@@ -21,6 +21,7 @@ mod control;
 mod defence;
 mod devices;
 pub mod doctor;
+mod end;
 mod heap;
 mod init;
 mod kernel;

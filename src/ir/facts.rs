@@ -1,6 +1,6 @@
 //! What `bind` saw on the machine, as plain data beside the rules.
 
-use super::policy::{Rule, RuleId, Subject};
+use super::rule::{Rule, RuleId, Subject};
 use crate::sets::path::{AbsPath, FileName, PathSet, Pattern};
 use crate::source::Span;
 use crate::vocabulary::{Effect, Reach};

@@ -1,10 +1,11 @@
 //! Checking beside the conversation: threads that look at the newest text of whatever changed, and say what they found. One
-//! looks at names and syntax alone, which is quick; the other at everything.
+//! looks at everything; the other at names and syntax alone, which is quick, of what the first has no time for yet. Where it has,
+//! it says as soon what is wrong with them, and is not held up.
 //!
 //! What changes while it is looked at is looked at again, and of all the texts in between none: edits never pile up.
 
 use super::diagnostics;
-use super::document::{Document, OpenFirst};
+use super::document::{Document, Found, OpenFirst};
 use super::{Outgoing, Surroundings};
 use crate::check::{Checked, Given, check};
 use crate::diagnostic::any_error;
@@ -24,14 +25,6 @@ pub(super) enum Depth {
     Whole,
 }
 
-/// What was found of one text.
-pub(super) struct Found {
-    pub text: Arc<str>,
-    pub checked: Checked,
-    /// The files it asked for, whether there were any or not.
-    pub read: BTreeSet<String>,
-}
-
 /// The open texts, and which of them wait to be looked at.
 #[derive(Default)]
 pub(super) struct Open {
@@ -39,10 +32,27 @@ pub(super) struct Open {
     pub documents: BTreeMap<String, Document>,
     /// Of each depth.
     waiting: [BTreeSet<String>; 2],
+    /// Whether everything is being looked at of one.
+    busy: bool,
     ended: bool,
 }
 
 impl Open {
+    /// The next text to be looked at, if it is time for one.
+    fn next(&mut self, depth: Depth) -> Option<String> {
+        match depth {
+            Depth::Names => self.busy.then(|| self.waiting[Depth::Names as usize].pop_first()).flatten(),
+            Depth::Whole => {
+                let next = self.waiting[Depth::Whole as usize].pop_first();
+                self.busy = next.is_some();
+                if let Some(uri) = &next {
+                    self.waiting[Depth::Names as usize].remove(uri);
+                }
+                next
+            }
+        }
+    }
+
     /// A text, opened, changed or closed, is to be looked at, and so is what uses it.
     fn changed(&mut self, uri: &str, name: &str) {
         let uses = |document: &Document| document.found.as_ref().is_some_and(|found| found.read.contains(name));
@@ -96,11 +106,14 @@ impl Shared {
                 if open.ended {
                     return;
                 }
-                match open.waiting[depth as usize].pop_first() {
+                match open.next(depth) {
                     Some(uri) => break uri,
                     None => open = self.wake.wait(open).unwrap_or_else(PoisonError::into_inner),
                 }
             };
+            if depth == Depth::Whole && !open.waiting[Depth::Names as usize].is_empty() {
+                self.wake.notify_all();
+            }
             let Some(document) = open.documents.get(&uri).cloned() else { continue };
             let texts = open.documents.values().map(|other| (other.name.clone(), other.text.clone()));
             let files = OpenFirst { open: texts.collect(), around, read: RefCell::default() };

@@ -1,7 +1,6 @@
 //! What was found, as an editor shows it.
 
-use super::checking::Found;
-use super::document::{Document, uri_of};
+use super::document::{Document, Found, uri_of};
 use super::position::Lines;
 use crate::diagnostic::{self, Level};
 use crate::source::{Sources, Span};

@@ -1,8 +1,8 @@
-//! The texts that an editor has open, the names they have as files, and those files before the ones on disk.
+//! The texts that an editor has open and what was found of them, the names they have as files, and those files before the ones on disk.
 
 use super::Surroundings;
-use super::checking::Found;
 use super::position::Lines;
+use crate::check::Checked;
 use crate::resolve::{Files, Text};
 use lsp_types::{Diagnostic, TextDocumentContentChangeEvent, Uri};
 use std::cell::RefCell;
@@ -10,6 +10,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::io;
 use std::sync::Arc;
+
+/// What was found of one text.
+pub(super) struct Found {
+    pub text: Arc<str>,
+    pub checked: Checked,
+    /// The files it asked for, whether there were any or not.
+    pub read: BTreeSet<String>,
+}
 
 /// One open text as it is now.
 #[derive(Clone)]

@@ -27,6 +27,9 @@ pub enum Host {
     Address(IpAddr),
 }
 
+/// The two loopback addresses: where [`Host::Localhost`] leads.
+pub const LOOPBACK: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
+
 /// Why a text is no authority.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {

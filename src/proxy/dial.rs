@@ -5,8 +5,7 @@
 //! address, if it takes one.
 
 use super::Proxy;
-use super::authority::{Authority, Host};
-use super::gate::LOOPBACK;
+use super::authority::{Authority, Host, LOOPBACK};
 use super::limits::Limits;
 use super::refusal::Failure;
 use super::upstream::{self, Server};

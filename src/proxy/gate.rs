@@ -4,7 +4,7 @@
 //! Pure. Of one request nothing is remembered for the next but which rule is more specific than which.
 
 use super::Rules;
-use super::authority::{Authority, Host};
+use super::authority::{Authority, Host, LOOPBACK};
 use super::dial::Route;
 use super::refusal::{Failure, Refused};
 use super::remedy::remedy;
@@ -16,11 +16,8 @@ use crate::sets::peer::{Endpoint, PeerSet, Protocol};
 use crate::sets::port::PortSet;
 use crate::vocabulary::{Effect, Verb};
 use std::collections::BTreeSet;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::Arc;
-
-/// Where `localhost` leads.
-pub const LOOPBACK: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
 
 /// A policy, prepared for the two questions.
 pub struct Gate {

@@ -1,7 +1,7 @@
 //! Literals: one path, host, address or name without any pattern in it. The values of `--define`, the lines of tables,
 //! and the canonical form of host labels.
 
-use super::target::Item;
+use super::item::Item;
 use crate::sets::{glob, host, name, path};
 use crate::vocabulary::{Kind, Reach};
 use std::net::IpAddr;

@@ -4,7 +4,7 @@
 //! `make generated` writes the table; a test compares it with the texts. It holds nothing that a text says differently
 //! where it is used: a module names no `--define`, and its `default`s do not count.
 
-use super::statement;
+use super::merge;
 use crate::diagnostic::Diagnostic;
 use crate::ir::{Assume, Expect, LimitValue, Origin, Policy, Rule, Setting, Subject, Suppression, Unset};
 use crate::sets::path::{Pattern, Segment, Start};
@@ -101,11 +101,11 @@ impl Ready {
         }
         for (name, mut setting) in self.set {
             here(&mut setting.span);
-            statement::set(policy, name, setting, diagnostics);
+            merge::set(policy, name, setting, diagnostics);
         }
         for (kind, mut limit) in self.limits {
             here(&mut limit.span);
-            statement::limit(policy, kind, limit);
+            merge::limit(policy, kind, limit);
         }
         policy.expects.extend(self.expects.into_iter().map(|mut expect| {
             here(&mut expect.span);

@@ -1,18 +1,20 @@
 //! The statements of one file, added to the policy.
 
 use super::Options;
-use super::codes::{INVALID_VARIABLE, SET_CONFLICT};
+use super::codes::INVALID_VARIABLE;
+use super::item::{Item, Resolved, Unset};
 use super::load::beside;
+use super::merge;
 use super::scope::{Meaning, Scope};
 use super::subject::{Except, Purpose, subjects};
 use super::table::Tables;
-use super::target::{Item, Reader, Resolved, Unset};
+use super::target::Reader;
 use crate::diagnostic::Diagnostic;
-use crate::ir::{self, LimitValue, Origin, Policy, Setting, Subject};
+use crate::ir::{self, Origin, Policy, Setting, Subject};
 use crate::source::Span;
 use crate::syntax::ast::{self, StatementKind};
 use crate::syntax::codes::MISMATCH;
-use crate::vocabulary::{Effect, Kind, LimitKind, Verb};
+use crate::vocabulary::{Effect, Kind, Verb};
 use std::sync::Arc;
 
 /// What is added to while files are read.
@@ -59,11 +61,15 @@ impl<'a> Adder<'a, '_, '_, '_> {
             StatementKind::Rule(rule) => self.rule(rule),
             StatementKind::Set { name, value } => {
                 let setting = Setting { value: value.value.clone(), span: name.span.to(value.span) };
-                set(self.policy, name.value.clone(), setting, self.diagnostics);
+                merge::set(self.policy, name.value.clone(), setting, self.diagnostics);
             }
             StatementKind::Limit(limits) => {
                 for ast::Limit { kind, value } in limits {
-                    limit(self.policy, kind.value, Setting { value: value.value, span: kind.span.to(value.span) });
+                    merge::limit(
+                        self.policy,
+                        kind.value,
+                        Setting { value: value.value, span: kind.span.to(value.span) },
+                    );
                 }
             }
             StatementKind::On { systems, body } => {
@@ -240,28 +246,5 @@ impl<'a> Adder<'a, '_, '_, '_> {
         }
         let paths = crate::sets::path::PathSet { include, exclude: Vec::new() };
         self.policy.assumes.push(ir::Assume { variable: variable.value.clone(), inside, paths, span });
-    }
-}
-
-/// Adds a `set`; two different values for a name are an error.
-pub(super) fn set(policy: &mut Policy, name: String, setting: Setting<String>, diagnostics: &mut Vec<Diagnostic>) {
-    match policy.set.get(&name) {
-        None => {
-            policy.set.insert(name, setting);
-        }
-        Some(before) if before.value == setting.value => {}
-        Some(before) => {
-            let message = format!("`{name}` is set to two different values");
-            let diagnostic = Diagnostic::new(&SET_CONFLICT, message).label(setting.span, "to this here");
-            let diagnostic = diagnostic.label(before.span, "to that here");
-            diagnostics.push(diagnostic.help("take one of the two out"));
-        }
-    }
-}
-
-/// Adds a `limit`; the smallest of a kind holds.
-pub(super) fn limit(policy: &mut Policy, kind: LimitKind, limit: LimitValue) {
-    if policy.limits.get(&kind).is_none_or(|before| limit.value < before.value) {
-        policy.limits.insert(kind, limit);
     }
 }

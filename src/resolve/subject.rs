@@ -2,7 +2,7 @@
 //! addresses, and the forms that carry an address for what denies.
 
 use super::codes::EXCEPT_KIND;
-use super::target::{Item, Resolved};
+use super::item::{Item, Resolved};
 use crate::diagnostic::Diagnostic;
 use crate::ir::Subject;
 use crate::sets::address::{AddressSet, parse_network};

@@ -1,9 +1,9 @@
 //! `lines("FILE")`: a table beside the policy, one plain entry a line, one kind a file. However long, it is one set.
 
 use super::codes::{DUPLICATE_ENTRY, LIST_FILE};
+use super::item::Item;
 use super::literal;
 use super::load::Loader;
-use super::target::Item;
 use crate::diagnostic::{Diagnostic, Label};
 use crate::ir::List;
 use crate::sets::host::Repeated;

@@ -374,6 +374,11 @@ impl PathSet {
         self.include.iter().any(|pattern| pattern.contains(path))
             && !self.exclude.iter().any(|pattern| pattern.contains(path))
     }
+
+    /// Everything it names, what is taken out of it included.
+    pub fn patterns(&self) -> impl Iterator<Item = &Pattern> {
+        self.include.iter().chain(&self.exclude)
+    }
 }
 
 #[cfg(test)]

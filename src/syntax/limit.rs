@@ -4,7 +4,7 @@ use super::ast::Limit;
 use super::codes;
 use super::fault::Fault;
 use super::grammar::{Pair, Rule};
-use super::statement::Reader;
+use super::reader::Reader;
 use crate::vocabulary::LimitKind;
 
 const BYTES: &[(&str, u64)] = &[("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];

@@ -4,41 +4,18 @@ use super::ast::{
     DefaultSubject, Expect, Ignore, LetValue, Rule as RuleNode, Spanned, Statement, StatementKind, Target,
 };
 use super::codes;
-use super::fault::{Fault, Place};
+use super::fault::Fault;
 use super::grammar::{Pair, Rule};
+use super::reader::Reader;
 use super::target::{self, Role};
 use super::token::{Token, unescape};
 use super::{limit, suppression};
-use crate::diagnostic::Diagnostic;
-use crate::source::{SourceId, Span};
 use crate::vocabulary::{Effect, Kind, System, Verb};
 
 /// The language versions this build reads.
 pub(super) const VERSION: u32 = 1;
 
-/// What the reading of one file shares.
-pub(super) struct Reader {
-    pub source: SourceId,
-    pub diagnostics: Vec<Diagnostic>,
-    /// Complaints about what only some block may hold, kept back until it is known that no block was lost.
-    pub homeless: Vec<Diagnostic>,
-}
-
 impl Reader {
-    pub fn span(&self, pair: &Pair<'_>) -> Span {
-        let span = pair.as_span();
-        Span::new(self.source, span.start()..span.end())
-    }
-
-    pub fn spanned<T>(&self, pair: &Pair<'_>, value: T) -> Spanned<T> {
-        Spanned { value, span: self.span(pair) }
-    }
-
-    /// Says what is wrong with the token of `pair`.
-    pub fn complain(&mut self, fault: Fault, span: Span) {
-        self.diagnostics.push(fault.diagnostic(Place { span, verbatim: true }));
-    }
-
     /// Reads one statement; `None` if it has a fault, which is said by then.
     pub fn statement(&mut self, pair: Pair<'_>, systems: &[Spanned<System>]) -> Option<Statement> {
         let span = self.span(&pair);

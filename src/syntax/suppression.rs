@@ -4,7 +4,7 @@ use super::ast::{Spanned, Suppression};
 use super::codes;
 use super::fault::Fault;
 use super::grammar::Pair;
-use super::statement::Reader;
+use super::reader::Reader;
 use crate::source::Span;
 
 /// Whether a comment means to be one of these.

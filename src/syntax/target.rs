@@ -4,7 +4,7 @@ use super::ast::{AddressShape, HostPattern, Piece, Segment, Shape, Spanned, Star
 use super::codes;
 use super::fault::{Fault, Place};
 use super::grammar::{Pair, Rule};
-use super::statement::Reader;
+use super::reader::Reader;
 use super::token::Token;
 use super::{shape, suppression};
 use crate::source::Span;

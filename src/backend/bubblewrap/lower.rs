@@ -6,6 +6,8 @@
 //! saw is all there is.
 
 mod codes;
+mod cover;
+mod instances;
 mod judge;
 mod later;
 mod mounts;

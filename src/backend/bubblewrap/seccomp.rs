@@ -6,6 +6,7 @@
 
 mod assemble;
 mod entries;
+mod entry;
 mod files;
 mod numbers;
 mod simulate;
@@ -13,7 +14,8 @@ mod simulate;
 mod tests;
 
 pub use assemble::assemble;
-pub use entries::{Action, Entry, Errno, Test, entries};
+pub use entries::entries;
+pub use entry::{Action, Entry, Errno, Test};
 pub use files::{Act, FILE_CALLS, FileCall, Last, Operand, WRITE_INTENT, Watch};
 pub use simulate::{Call, run};
 

@@ -218,7 +218,7 @@ fn parameters(plan: &Plan, moves: &Moves) -> Vec<Parameter> {
         Subject::Paths(set) => Some(set),
         _ => None,
     });
-    for pattern in sets.flat_map(|set| set.include.iter().chain(&set.exclude)).chain(&plan.ways) {
+    for pattern in sets.flat_map(PathSet::patterns).chain(&plan.ways) {
         if let Start::Variable(name) = &pattern.start {
             parameters.insert(Parameter::Ancestors(name.clone()));
             let plain = pattern.is_literal() && pattern.reach != Reach::Below;
@@ -244,7 +244,7 @@ fn unenforceable(rule: &Rule) -> Option<Diagnostic> {
         return refuse("nothing serves the outside", "leave the rule out, or write it in `on linux`");
     }
     let Subject::Paths(set) = &rule.subject else { return None };
-    for pattern in set.include.iter().chain(&set.exclude) {
+    for pattern in set.patterns() {
         if let Start::Drive(drive) = &pattern.start {
             return refuse(&format!("there is no drive `{drive}:`"), "write the rule in `on windows`");
         }
@@ -341,7 +341,7 @@ fn other_spellings(policy: &Policy, permissions: &Permissions<'_>) -> Option<Gap
         if spelled.include == set.include {
             continue;
         }
-        let exclude = set.include.iter().chain(&set.exclude).cloned().collect();
+        let exclude = set.patterns().cloned().collect();
         let others = Subject::Paths(PathSet { include: spelled.include, exclude });
         let before = region.len();
         let witness = permissions.add(&mut region, felt(rule.verb), &others);

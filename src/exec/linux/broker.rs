@@ -211,7 +211,7 @@ impl Broker {
     /// Without a broker the command could do nothing that is performed: the run is over, and says why.
     fn give_up(&self, errno: Errno) -> ! {
         let _ = self.control.report(&Report::Failed(Failure::setup("go on serving system calls", errno)));
-        super::init::end(125)
+        super::end::end(125)
     }
 
     fn answer(&self, call: &Call) -> Answer {

@@ -2,7 +2,7 @@
 
 use super::control::Failure;
 use super::kernel::{self, NOEXEC, NOSUID};
-use super::mounts::{Shape, make, memory, open};
+use super::mounts::node::{Shape, make, memory, open};
 use nix::errno::Errno;
 use nix::sys::stat::{SFlag, fstat};
 use std::ffi::{CStr, CString};

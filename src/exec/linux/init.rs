@@ -7,6 +7,7 @@ use super::capture::Doors;
 use super::command::{self, Command};
 use super::control::{Control, Failure, Report, Word};
 use super::defence::Defence;
+use super::end::end;
 use super::kernel::{self, Change};
 use super::tree::Lookout;
 use super::{network, supervisor};
@@ -132,16 +133,6 @@ pub fn attend(
         while let Ok(Some(_)) = children.read_signal() {}
         reap(control, child, broker.map(AsRef::as_ref));
     }
-}
-
-/// Ends pid 1, and every process in the sandbox: at once, although a thread of this process may have to wait for a file system that
-/// does not answer before the kernel takes the rest down.
-pub fn end(status: i32) -> ! {
-    // To all of them, where they are all of a namespace.
-    if nix::unistd::getpid().as_raw() == 1 {
-        let _ = nix::sys::signal::kill(Pid::from_raw(-1), Signal::SIGKILL);
-    }
-    kernel::exit(status)
 }
 
 /// What the supervisor says. The end of pid 1 is the end of every process in the sandbox.

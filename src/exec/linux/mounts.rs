@@ -5,11 +5,13 @@
 
 mod masks;
 mod names;
+pub mod node;
 mod stage;
 mod table;
 
 pub use masks::Masks;
 pub use names::cover_names;
+pub use node::{Shape, make, memory, open, open_root};
 pub use stage::Stage;
 pub use table::{Place, check_places, forbid_running, places};
 
@@ -21,9 +23,9 @@ use crate::backend::bubblewrap::{DEVICES, Mount, Plan, Root};
 use crate::ir::{Node, NodeKind};
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat, openat2};
-use nix::sys::stat::{FchmodatFlags, FileStat, Mode, SFlag, fchmodat, fstat, mkdirat, mknodat};
+use nix::sys::stat::{FchmodatFlags, FileStat, Mode, SFlag, fchmodat, fstat};
 use std::collections::BTreeSet;
-use std::ffi::{CStr, CString};
+use std::ffi::CString;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// The tree under construction.
@@ -64,13 +66,6 @@ impl How {
         let start = path.iter().position(|byte| *byte != b'/').unwrap_or(path.len());
         openat(at, &path[start..], OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty())
     }
-}
-
-/// What a mount point has to be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
-    Directory,
-    File,
 }
 
 /// Builds the plan's tree and makes it the root of this process and of those it has started, which is when `entered` is
@@ -326,42 +321,9 @@ pub fn nothing_on_top(root: BorrowedFd<'_>) -> Result<(), Failure> {
     openat2(root, "..", how).map(drop).map_err(|errno| Failure::setup("let go of everything on top of `/`", errno))
 }
 
-/// Opens what `path`, absolute or not, names below `at`, as a place only (`O_PATH`); no link is followed, neither on the way nor at the end.
-pub fn open(at: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
-    let how = OpenHow::new()
-        .flags(OFlag::O_PATH | OFlag::O_CLOEXEC | OFlag::O_NOFOLLOW)
-        .resolve(ResolveFlag::RESOLVE_NO_SYMLINKS | ResolveFlag::RESOLVE_NO_MAGICLINKS);
-    let start = path.iter().position(|byte| *byte != b'/').unwrap_or(path.len());
-    let path = if start == path.len() { &b"."[..] } else { &path[start..] };
-    openat2(at, path, how)
-}
-
-/// This process's root, as a place.
-pub fn open_root() -> Result<OwnedFd, Errno> {
-    nix::fcntl::open("/", OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC, Mode::empty())
-}
-
-/// Makes a mount point.
-pub fn make(directory: impl AsFd, name: &CStr, shape: Shape) -> Result<(), Errno> {
-    match shape {
-        Shape::Directory => mkdirat(directory, name, Mode::from_bits_truncate(0o555)),
-        Shape::File => mknodat(directory, name, SFlag::S_IFREG, Mode::from_bits_truncate(0o444), 0),
-    }
-}
-
 /// What was made on the stage, which is there once.
 fn take(made: &mut Result<OwnedFd, Failure>) -> Result<OwnedFd, Failure> {
     std::mem::replace(made, Err(Failure::setup("mount the same twice", Errno::EEXIST)))
-}
-
-/// A detached tmpfs, of so many bytes at the most.
-pub fn memory(mode: &CStr, flags: u64, size: Option<u64>) -> Result<OwnedFd, Errno> {
-    let size = size.and_then(|size| CString::new(size.max(4096).to_string()).ok());
-    let mut options = vec![(c"mode", mode)];
-    if let Some(size) = &size {
-        options.push((c"size", size.as_c_str()));
-    }
-    kernel::new_filesystem(c"tmpfs", &options, &[], flags)
 }
 
 fn attach(mount: BorrowedFd<'_>, place: &OwnedFd, path: &[u8]) -> Result<(), Failure> {

@@ -161,7 +161,7 @@ fn fresh(policy: &Policy) -> Result<Vec<u8>, Box<Diagnostic>> {
 fn narrow_globs(policy: &Policy) -> Vec<(&Glob, usize)> {
     let mut globs = Vec::new();
     for (at, rule) in policy.rules.iter().enumerate() {
-        for pattern in super::tree::patterns(rule) {
+        for pattern in rule.file_patterns() {
             for segment in &pattern.segments {
                 if let Segment::Glob(glob) = segment
                     && !matches!(glob.0[..], [Piece::AnyRun])

@@ -4,6 +4,7 @@ mod assemble;
 mod gaps;
 
 use super::codes;
+use super::cover::Cover;
 use super::judge::{Judge, State};
 use super::opened::Opened;
 use super::sockets;
@@ -14,23 +15,6 @@ use crate::diagnostic::Diagnostic;
 use crate::ir::{NodeKind, Why};
 use crate::vocabulary::Verb;
 use std::fmt::Write as _;
-
-/// What a node shows that no operation of its own decides: what is in a directory, by what was mounted last above it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Cover {
-    /// A read-only tmpfs of ours: there is what we put there.
-    Empty,
-    /// The host's tree.
-    Host { write: bool, exec: bool },
-    /// A tmpfs of the run's own.
-    Private { write: bool, exec: bool },
-    /// Our `/dev`.
-    Devices,
-    /// Our `/proc`.
-    Proc { write: bool },
-    /// Nothing more is decided below: a file, or a link.
-    Closed,
-}
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Op {
@@ -57,16 +41,6 @@ pub(super) struct Layout {
     pub covers: Vec<Cover>,
     /// Some directory is writable for names alone that are not there yet.
     pub opened: bool,
-}
-
-impl Cover {
-    pub fn is_writable(self) -> bool {
-        matches!(self, Cover::Host { write: true, .. } | Cover::Private { write: true, .. })
-    }
-
-    fn is_writable_host(self) -> bool {
-        matches!(self, Cover::Host { write: true, .. })
-    }
 }
 
 struct Builder<'a> {

@@ -3,8 +3,8 @@
 //! where nobody does, there are no such directories, and what is not there is not granted.
 
 use super::Needs;
+use super::instances::instances;
 use super::judge::Judge;
-use super::later::instances;
 use super::tree::Tree;
 use crate::backend::bubblewrap::seccomp::Watch;
 use crate::ir::{Origin, Policy, Rule, Subject};

@@ -4,9 +4,9 @@
 //! that a socket is there.
 
 use super::codes;
+use super::cover::Cover;
+use super::instances::instances;
 use super::judge::Judge;
-use super::later::instances;
-use super::mounts::Cover;
 use super::tree::{Point, Tree};
 use crate::diagnostic::Diagnostic;
 use crate::ir::{NodeKind, Origin, Subject};

@@ -82,7 +82,7 @@ pub(super) fn bind(mut policy: Policy, listing: &Listing) -> BoundPolicy {
     };
     for (at, rule) in policy.rules.iter().enumerate() {
         let Subject::Paths(set) = &rule.subject else { continue };
-        for pattern in set.include.iter().chain(&set.exclude) {
+        for pattern in set.patterns() {
             match pattern.as_literal() {
                 Some(path) => see(&path),
                 None => {

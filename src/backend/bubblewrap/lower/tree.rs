@@ -1,7 +1,7 @@
 //! The points: every existing path at which a decision may change, as a tree with the directories on the way.
 
 use super::judge::Judge;
-use crate::ir::{Facts, Node, NodeKind, Policy, Rule, Subject};
+use crate::ir::{Facts, Node, NodeKind, Policy, Subject};
 use crate::sets::path::{AbsPath, FileName, Pattern, Start};
 use crate::vocabulary::{Effect, Verb};
 use std::collections::BTreeMap;
@@ -41,20 +41,6 @@ pub(super) struct Tree {
     pub points: Vec<Point>,
     /// By point: the points one segment below.
     children: Vec<BTreeMap<FileName, usize>>,
-}
-
-/// Which verbs mounts are about.
-pub(super) fn is_file_verb(verb: Verb) -> bool {
-    matches!(verb, Verb::Read | Verb::Write | Verb::Exec)
-}
-
-/// The patterns of a rule about files, those of its `except` included; none for other rules.
-pub(super) fn patterns(rule: &Rule) -> impl Iterator<Item = &Pattern> {
-    let set = match &rule.subject {
-        Subject::Paths(set) if is_file_verb(rule.verb) => Some(set),
-        _ => None,
-    };
-    set.into_iter().flat_map(|set| set.include.iter().chain(&set.exclude))
 }
 
 impl Tree {

@@ -4,7 +4,7 @@
 //! it differs. Calls in a row that are answered alike, whatever their arguments, are one block with a comparison for each. A body
 //! always returns, so no block depends on another, and no jump leaves its block.
 
-use super::entries::{Action, Entry, Test};
+use super::entry::{Action, Entry, Test};
 use super::{Architecture, Instruction, LAST_REVIEWED, X32_BIT};
 
 // linux/bpf_common.h
@@ -71,7 +71,7 @@ pub fn assemble(list: &[Entry], architecture: Architecture) -> Vec<Instruction> 
             program.extend(body);
         }
     }
-    let unknown = Action::Fail(super::entries::Errno::NoSuchCall).value();
+    let unknown = Action::Fail(super::entry::Errno::NoSuchCall).value();
     // A skipped call on aarch64 comes here too and is answered ENOSYS, which the tracer then overwrites.
     program.extend([
         branch(EQUAL, SKIPPED, 2, 0),

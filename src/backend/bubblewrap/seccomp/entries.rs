@@ -1,57 +1,7 @@
 //! Which calls are closed, and why: the list that the program, its listing and its tests derive from.
 
+use super::entry::{Action, Entry, Errno, Test};
 use super::{Table, files};
-use std::fmt;
-
-/// One line of the filter. The entries of one call are tried in order; the first whose tests all hold decides. A call
-/// that no entry decides is permitted.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
-    pub call: &'static str,
-    /// All must hold; none is "always".
-    pub tests: Vec<Test>,
-    pub action: Action,
-    /// Why, in half a sentence.
-    pub reason: &'static str,
-}
-
-/// `argument & mask` is, or is not, one of `values`.
-///
-/// Only the low 32 bits of an argument are looked at. Every argument tested here is an `int` or a flag word that the
-/// kernel itself cuts to 32 bits; a filter that compared all 64 would be passed by setting a high bit.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Test {
-    /// Which argument, from 0.
-    pub argument: u8,
-    pub mask: u32,
-    pub values: Vec<u32>,
-    /// `false`: must be none of them.
-    pub among: bool,
-}
-
-/// What becomes of a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Action {
-    Allow,
-    Fail(Errno),
-    /// Whoever listens to the filter answers in its place; ENOSYS where nobody does.
-    Notify,
-    /// The whole process, with SIGSYS.
-    Kill,
-}
-
-/// The error numbers the filter answers with (asm-generic/errno.h; the same on both architectures).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Errno {
-    /// `EPERM`
-    NotPermitted = 1,
-    /// `ENOSYS`: libraries fall back to an older call.
-    NoSuchCall = 38,
-    /// `EPROTONOSUPPORT`
-    NoSuchProtocol = 93,
-    /// `EAFNOSUPPORT`: libraries try another family.
-    NoSuchFamily = 97,
-}
 
 // sched.h
 const CLONE_NEWTIME: u32 = 0x80;
@@ -304,44 +254,4 @@ fn kernel(list: &mut Vec<Entry>) {
     close(list, &["iopl", "ioperm"], denied, "hardware ports");
     close(list, &["vhangup"], denied, "hangs up the caller's terminal");
     close(list, &["fanotify_init"], denied, "watches, and can hold up, whole file systems of the host");
-}
-
-impl fmt::Display for Action {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Action::Allow => "allow",
-            Action::Notify => "notify",
-            Action::Kill => "kill",
-            Action::Fail(Errno::NotPermitted) => "EPERM",
-            Action::Fail(Errno::NoSuchCall) => "ENOSYS",
-            Action::Fail(Errno::NoSuchProtocol) => "EPROTONOSUPPORT",
-            Action::Fail(Errno::NoSuchFamily) => "EAFNOSUPPORT",
-        })
-    }
-}
-
-impl fmt::Display for Test {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "arg{}", self.argument)?;
-        if self.mask != ALL {
-            write!(f, " & {:#x}", self.mask)?;
-        }
-        f.write_str(if self.among { " in" } else { " not in" })?;
-        for (at, value) in self.values.iter().enumerate() {
-            write!(f, "{} {value:#x}", if at == 0 { "" } else { "," })?;
-        }
-        Ok(())
-    }
-}
-
-/// `socketpair (arg0 in 0x1, arg1 & 0xf in 0x1, 0x5): allow`
-impl fmt::Display for Entry {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.call)?;
-        if !self.tests.is_empty() {
-            let tests: Vec<String> = self.tests.iter().map(ToString::to_string).collect();
-            write!(f, " ({})", tests.join(" and "))?;
-        }
-        write!(f, ": {}", self.action)
-    }
 }

@@ -4,7 +4,7 @@
 //! Calls on descriptors alone are not here: what they may do was decided when the descriptor was opened.
 
 use super::Table;
-use super::entries::{Action, Entry, Errno, Test};
+use super::entry::{Action, Entry, Errno, Test};
 
 /// Which calls about files: those that are notified of, or made by whoever listens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, serde::Serialize, serde::Deserialize)]

@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used)]
 
-use super::entries::{Action, Entry, Errno, Test};
+use super::entry::{Action, Entry, Errno, Test};
 use super::*;
 
 const MACHINES: [Architecture; 2] = [Architecture::X86_64, Architecture::Aarch64];

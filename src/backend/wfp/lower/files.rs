@@ -88,7 +88,7 @@ impl<'p> Files<'p> {
         let mut points: BTreeMap<AbsPath, Point> = BTreeMap::new();
         for rule in policy.rules.iter().filter(|rule| VERBS.contains(&rule.verb)) {
             let Subject::Paths(set) = &rule.subject else { continue };
-            for pattern in set.include.iter().chain(&set.exclude) {
+            for pattern in set.patterns() {
                 let point = points.entry(pattern.literal_prefix()).or_default();
                 point.directory |= pattern.reach == Reach::Below || pattern.segments.is_empty();
             }

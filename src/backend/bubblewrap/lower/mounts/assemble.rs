@@ -1,7 +1,8 @@
 //! From what each point needs by itself to the list: pins, directories on the way, order, and the Landlock lists.
 
-use super::{Builder, Cover, Op};
+use super::{Builder, Op};
 use crate::backend::bubblewrap::lower::codes;
+use crate::backend::bubblewrap::lower::cover::Cover;
 use crate::backend::bubblewrap::plan::{Landlock, Mount, Root};
 use crate::diagnostic::Diagnostic;
 use crate::sets::path::AbsPath;
