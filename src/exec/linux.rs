@@ -31,6 +31,7 @@ mod mounts;
 mod native;
 mod network;
 mod nftables;
+mod numbers;
 mod proc;
 mod supervisor;
 mod terminal;

@@ -1,6 +1,6 @@
 //! `limit`: by the kernel's own limits, the wall clock, and looks at the whole tree.
 
-use crate::sandbox::{Run, users};
+use crate::sandbox::{Run, for_each_user, users};
 use crate::support::Scene;
 use std::time::{Duration, Instant};
 
@@ -57,6 +57,22 @@ fn a_fork_bomb_ends_whoever_runs_it() {
         run.plan.limits.processes = Some(60);
         is_ended(run, user);
     }
+}
+
+/// Where the kernel can: room for the limit, and for little more. What root may have is counted so alone.
+#[test]
+fn the_kernel_has_no_numbers_for_many_more() {
+    let number = || std::fs::read_to_string("/proc/sys/kernel/pid_max").unwrap().trim().parse::<u64>().unwrap();
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    let version: Vec<u32> = release.split(|c: char| !c.is_ascii_digit()).flat_map(str::parse).collect();
+    let before = number();
+    for_each_user(|user, _| {
+        let mut run = Run::shell("cat /proc/sys/kernel/pid_max").as_user_of(user);
+        run.plan.limits.processes = Some(1200);
+        let inside: u64 = run.succeeds().trim().parse().unwrap();
+        assert_eq!(inside < 1200 + 400, version[..2] >= [6, 14][..], "{user:?}: {inside} on {release}");
+        assert_eq!(number(), before, "the machine's own is as it was");
+    });
 }
 
 #[test]

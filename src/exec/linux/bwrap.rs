@@ -4,9 +4,10 @@
 //! The inner half is run by descriptor, since the policy may hide the program's file; what it needs comes in a file in
 //! memory. It speaks to the supervisor over the same control socket as the native pid 1.
 
-use super::command::Command;
+use super::command::{self, Command};
 use super::control::{Control, Failure, Report};
 use super::defence::Defence;
+use super::numbers::Numbers;
 use super::supervisor::Started;
 use super::{Error, capture, devices, doctor, init, kernel, mounts, network, proc};
 use crate::backend::bubblewrap::{Argument, Arguments, Mount, Network, Plan, arguments};
@@ -288,6 +289,9 @@ fn become_inner(inner: OwnedFd, control: &Control) -> Result<std::convert::Infal
     }
     if inner.proc {
         let place = mounts::open(root.as_fd(), b"proc").map_err(step("open `/proc`"))?;
+        if let Some(numbers) = Numbers::open(place.as_fd()) {
+            numbers.bound(&inner.command.limits, command::OWN_THREADS);
+        }
         let mut masks = mounts::Masks::new(root.as_fd())?;
         if inner.command.has(&Defence::ProcCovers) {
             proc::cover(place.as_fd(), &mut masks)?;

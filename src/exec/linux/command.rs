@@ -240,7 +240,7 @@ fn load(
 }
 
 /// More threads than pid 1 has, but where very many calls of the command wait for something.
-const OWN_THREADS: u64 = 64;
+pub const OWN_THREADS: u64 = 64;
 
 fn limit(command: &Command) -> Result<(), Failure> {
     let (limits, open_files) = (&command.limits, command.open_files);

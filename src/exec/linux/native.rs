@@ -170,7 +170,8 @@ fn prepare(
     if own_network {
         network::set_up()?;
     }
-    let stage = Stage::new(missing)?;
+    let mut stage = Stage::new(missing)?;
+    let numbers = stage.numbers.take();
     let procfs = stage.proc.as_ref().ok().and_then(|proc| proc.try_clone().ok());
     let proc = procfs.as_ref().and_then(|proc| proc.try_clone().ok()).filter(|_| broker::may_look().is_ok());
 
@@ -187,6 +188,9 @@ fn prepare(
     turn(ours.hand_over(&command))?;
     turn(ours.give_turn(proc.is_some()))?;
     let plan: Plan = wire::read(&received()?).ok_or_else(|| Failure::setup("understand the plan", Errno::EBADMSG))?;
+    if let Some(numbers) = numbers {
+        numbers.bound(&plan.limits, command::OWN_THREADS);
+    }
     let doors = match &plan.network {
         Network::Proxy(ports) if own_network => Some(capture::open(ports, !missing.contains(&Defence::Redirection))?),
         _ => None,

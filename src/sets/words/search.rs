@@ -93,6 +93,18 @@ impl<'q, 'a> Question<'q, 'a> {
     /// # Errors
     /// When the budget does not suffice to know.
     pub fn find(&self, budget: &mut Budget) -> Result<Option<Vec<Unit<'a>>>, Exhausted> {
+        // Most patterns are one literal, and what is at or below it: no other word of them is as short.
+        if let Some((word, only)) = self.literal() {
+            if self.shorter_than.is_some_and(|limit| word.len() >= limit) {
+                return Ok(None);
+            }
+            if self.admits(&word, budget)? {
+                return Ok(Some(word));
+            }
+            if only {
+                return Ok(None);
+            }
+        }
         let mut origins = self.origins.clone();
         origins.extend(self.required.iter().chain(&self.refused).filter_map(|shape| origin(shape)));
         origins.extend(self.forests.iter().flat_map(|forest| forest.trie.origins()));
@@ -108,6 +120,43 @@ impl<'q, 'a> Question<'q, 'a> {
                 Outcome::Met(more) => lifted.extend(more),
             }
         }
+    }
+
+    /// The shortest word of a required pattern that is literal but for what may follow; and whether it has no other.
+    fn literal(&self) -> Option<(Vec<Unit<'a>>, bool)> {
+        let unit = |token: &Token<'a>| match token {
+            Token::Origin(origin) => Some(Unit::Origin(*origin)),
+            Token::Literal(literal) => Some(Unit::Segment(literal.to_vec())),
+            Token::Glob(_) | Token::One | Token::Many => None,
+        };
+        self.required.iter().find_map(|shape| {
+            let end = shape.iter().rposition(|token| *token != Token::Many).map_or(0, |last| last + 1);
+            Some((shape[..end].iter().map(unit).collect::<Option<_>>()?, end == shape.len()))
+        })
+    }
+
+    /// Whether a word is an answer, if not the shortest.
+    fn admits(&self, word: &[Unit<'a>], budget: &mut Budget) -> Result<bool, Exhausted> {
+        budget.spend(1 + self.required.len() + self.refused.len())?;
+        let matched = |shape: &&[Token<'a>]| matches(shape, word);
+        if !self.required.iter().all(matched) || self.refused.iter().any(matched) {
+            return Ok(false);
+        }
+        for forest in &self.forests {
+            let mut places = forest.trie.start();
+            for unit in word {
+                budget.spend(1 + places.len())?;
+                places = forest.trie.step(&places, unit);
+            }
+            let refused = |set| match (forest.role)(set) {
+                Role::Ignored => false,
+                Role::Refused(ways) => !ways.iter().any(|way| way.holds(word)),
+            };
+            if forest.trie.ends(&places).any(|(set, _)| refused(set)) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 }
 

@@ -8,6 +8,7 @@ use crate::backend::bubblewrap::DEVICES;
 use crate::exec::linux::control::Failure;
 use crate::exec::linux::defence::Defence;
 use crate::exec::linux::kernel::{self, NODEV, NOEXEC, NOSUID};
+use crate::exec::linux::numbers::Numbers;
 use crate::exec::linux::{devices, proc};
 use nix::errno::Errno;
 use std::ffi::CStr;
@@ -22,6 +23,7 @@ pub struct Stage {
     /// Mounts that a plan may not want: what they fail with is said only if it does.
     pub proc: Result<OwnedFd, Failure>,
     pub devices: Result<OwnedFd, Failure>,
+    pub numbers: Option<Numbers>,
 }
 
 impl Stage {
@@ -44,14 +46,16 @@ impl Stage {
         kernel::pivot_root_here(HOST).map_err(failed)?;
         let inside = |name: &[u8]| open(place.as_fd(), name).map_err(failed);
         let mut masks = Masks::new(inside(b"masks")?.as_fd())?;
+        let mut numbers = None;
         let proc = inside(b"proc").and_then(|place| {
             let mount = proc::mount(place.as_fd())?;
+            numbers = Numbers::open(mount.as_fd());
             if !missing.contains(&Defence::ProcCovers) {
                 proc::cover(mount.as_fd(), &mut masks)?;
             }
             Ok(mount)
         });
         let devices = inside(b"dev").and_then(|place| devices::mount(host.as_fd(), &DEVICES, &place));
-        Ok(Stage { host, place, masks, proc, devices })
+        Ok(Stage { host, place, masks, proc, devices, numbers })
     }
 }
