@@ -1,4 +1,5 @@
-//! A file system of a program that does not answer: whoever asks it hangs, nobody else does, and nothing is left of it.
+//! A file system of a program that does not answer, and names that a program is to mount when somebody asks for them, which does not:
+//! whoever asks hangs, nobody else does, and nothing is left of it.
 
 use crate::support::{Background, Scene, am_root, skip};
 use std::fs;
@@ -36,6 +37,22 @@ while True:
         answer(38)
 ";
 
+/// Is asked by the kernel to mount every name below a directory (the kernel's filesystems/autofs), and never does.
+const AUTOMOUNTER: &str = r"
+import ctypes, os, sys, time
+libc = ctypes.CDLL(None, use_errno=True)
+os.setpgid(0, 0)
+reading, writing = os.pipe2(os.O_DIRECT)
+options = 'fd=%d,pgrp=%d,minproto=5,maxproto=5,indirect' % (writing, os.getpgrp())
+if libc.mount(b'srt-test', sys.argv[1].encode(), b'autofs', 0, options.encode()) != 0:
+    print('cannot', os.strerror(ctypes.get_errno()), flush=True)
+    sys.exit()
+os.chmod(sys.argv[1], 0o777)
+print('ready', flush=True)
+while True:
+    os.read(reading, 4096)
+";
+
 /// A mount that is taken away again.
 struct Mounted<'p> {
     place: &'p Path,
@@ -50,6 +67,16 @@ impl Drop for Mounted<'_> {
 
 #[test]
 fn whoever_asks_what_does_not_answer_hangs_alone() {
+    // Whoever waits for it the kernel keeps.
+    hangs_alone(SERVER, "a file system that does not answer", "cannot end: it waits for a file system");
+}
+
+#[test]
+fn whoever_asks_for_what_is_never_mounted_hangs_alone() {
+    hangs_alone(AUTOMOUNTER, "names that are never mounted", "");
+}
+
+fn hangs_alone(server: &str, what: &str, says: &str) {
     if !am_root() {
         return;
     }
@@ -58,9 +85,9 @@ fn whoever_asks_what_does_not_answer_hangs_alone() {
         let scene = Scene::new().folder("work/far").policy(rules).with(["--engine", engine]);
         let place = scene.workspace().join("far");
         let (server, said) =
-            Background::that_says(Command::new("python3").args(["-c", SERVER]).arg(&place).stderr(Stdio::inherit()));
+            Background::that_says(Command::new("python3").args(["-c", server]).arg(&place).stderr(Stdio::inherit()));
         if said != "ready" {
-            return skip("a file system that does not answer", &format!("none can be mounted here: {said}"));
+            return skip(what, &format!("none can be mounted here: {said}"));
         }
         let mounted = Mounted { place: &place, _server: server };
         let script = r"
@@ -111,7 +138,8 @@ if os.fork() == 0:
         let output = child.wait_with_output().unwrap();
         assert_eq!(String::from_utf8_lossy(&output.stdout), "True\n[9, 9, 9, 9, 9]\n", "{engine}");
         let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success() && said.contains("cannot end: it waits for a file system"), "{engine} {said}");
+        assert!(output.status.success() && said.contains(says), "{engine} {said}");
+        assert!(!says.is_empty() || said.is_empty(), "{engine} {said}");
         drop(mounted);
         assert_eq!(fs::read_dir(scene.workspace()).unwrap().count(), 51, "{engine}");
     }

@@ -13,6 +13,7 @@ mod documented;
 mod far;
 mod faults;
 mod files;
+mod first;
 mod flags;
 mod hosts;
 mod later;

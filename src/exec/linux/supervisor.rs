@@ -1,6 +1,7 @@
 //! The half that stays outside: passes signals in, serves the proxy, watches the wall clock, and tells how it ended.
 
 mod files;
+mod first;
 mod lacking;
 mod serving;
 mod signals;
@@ -18,6 +19,7 @@ use crate::event::{self, Event, Sink, timestamp};
 use crate::proxy::upstream::Upstream;
 use crate::proxy::{InForce, Rules};
 use crate::vocabulary::LimitKind;
+use first::First;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -96,6 +98,10 @@ struct Supervisor<'d> {
     limits: &'d Limits,
     /// When the command was started.
     begun: Option<Instant>,
+    /// pid 1, once the command runs.
+    first: Option<First>,
+    /// It was told that somebody has stopped that.
+    told_of_stop: bool,
     timed_out: bool,
     given_up: Option<i32>,
     /// When the sandbox should be gone at the latest, once its end has come.
@@ -126,6 +132,8 @@ pub fn supervise(
         exit: None,
         limits,
         begun: None,
+        first: None,
+        told_of_stop: false,
         timed_out: false,
         given_up: None,
         ending: None,
@@ -198,35 +206,6 @@ impl Supervisor<'_> {
             let _ = nix::sys::wait::waitpid(self.started.pid, None);
         }
         Ok(gone)
-    }
-
-    /// Whether we were stopped and continued meanwhile.
-    fn pass_signals(&mut self) -> bool {
-        let mut continued = false;
-        while let Ok(Some(information)) = self.signals.file.read_signal() {
-            let Ok(number) = i32::try_from(information.ssi_signo) else { continue };
-            if number == Signal::SIGCONT as i32 {
-                // We were stopped, and what was reported before is over: the command goes on with us.
-                self.hear_stale();
-                let _ = self.started.control.say(Word::Signal(number));
-                continued = true;
-                continue;
-            }
-            // What the terminal generates, the command gets from the terminal: it must not arrive twice.
-            let sent = matches!(information.ssi_code, libc::SI_USER | libc::SI_QUEUE | libc::SI_TKILL);
-            let ends = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT].contains(&number);
-            if !self.ready && ends {
-                // It may have been said already, and not been heard.
-                self.hear_stale();
-            }
-            if !self.ready && ends {
-                self.given_up = Some(number);
-                self.kill();
-            } else if sent {
-                let _ = self.started.control.say(Word::Signal(number));
-            }
-        }
-        continued
     }
 
     /// Takes in what came from inside. The command can make reports without end: after what was there when this began, others
@@ -348,6 +327,7 @@ impl Supervisor<'_> {
     fn begin(&mut self) {
         if self.begun.is_none() {
             self.begun = Some(Instant::now());
+            self.first = First::find(self.started.pid);
             if self.limits.processes.is_some() {
                 // Else its looks are late where too many processes run; nobody but root may have so many.
                 let _ = kernel::favour(self.started.pid);
@@ -366,6 +346,8 @@ impl Supervisor<'_> {
     fn kill(&mut self) {
         self.soon();
         let _ = kernel::send_signal(self.started.pidfd.as_fd(), self.started.ending as i32);
+        // What stands between us and pid 1 may have been stopped.
+        let _ = kernel::send_signal(self.started.pidfd.as_fd(), Signal::SIGCONT as i32);
     }
 
     fn time_out(&mut self) {
@@ -373,6 +355,7 @@ impl Supervisor<'_> {
             self.timed_out = true;
             let found = self.begun.map_or(0, |begun| begun.elapsed().as_millis());
             self.tell_breach(LimitKind::Time, u64::try_from(found).unwrap_or(u64::MAX));
+            self.tell_of_stop();
         }
         self.kill();
     }

@@ -23,11 +23,11 @@ const RULES: u8 = b'R';
 
 impl Control {
     /// To pid 1: a signal is four bytes, an answer eight, a wish for a socket the one byte that is its family, and rules are one
-    /// byte and a descriptor.
+    /// byte and a descriptor. Whatever others can have said without end waits for nobody: `EAGAIN` while pid 1 does not read.
     pub fn say(&self, word: Word) -> Result<(), Errno> {
         match word {
-            Word::Signal(signal) => self.send(&signal.to_ne_bytes(), &[]),
-            Word::Socket { v6 } => self.send_uninterrupted(&[if v6 { 6 } else { 4 }]),
+            Word::Signal(signal) => self.send_with(&signal.to_ne_bytes(), &[], MsgFlags::MSG_DONTWAIT),
+            Word::Socket { v6 } => self.send_with(&[if v6 { 6 } else { 4 }], &[], MsgFlags::MSG_DONTWAIT),
             Word::Answer(number, allowed) => {
                 self.send(&[number.to_ne_bytes(), u32::from(allowed).to_ne_bytes()].concat(), &[])
             }
