@@ -1,22 +1,25 @@
-//! `limit`: by the kernel's own limits, the wall clock, and looks at the whole tree.
+//! `limit`: by the kernel's own limits, the wall clock, and looks at the whole tree; with each engine.
 
-use crate::sandbox::{Run, for_each_user, users};
-use crate::support::Scene;
+use crate::sandbox::{Run, for_each_user};
+use crate::support::{Scene, users};
 use std::time::{Duration, Instant};
 
 #[test]
 fn the_wall_clock_ends_everything() {
-    let mut run = Run::shell("trap '' TERM; sleep 1000 & sleep 1000");
-    run.plan.limits.time = Some(300);
-    let begin = Instant::now();
-    assert_eq!(run.status(), 124);
-    assert!(begin.elapsed() < Duration::from_secs(20));
+    for_each_user(|user, _| {
+        let mut run = Run::shell("trap '' TERM; sleep 1000 & sleep 1000").as_user_of(user);
+        run.plan.limits.time = Some(300);
+        let begin = Instant::now();
+        assert_eq!(run.status(), 124, "{user:?}");
+        assert!(begin.elapsed() < Duration::from_secs(20), "{user:?}");
+    });
 }
 
 #[test]
 fn the_kernels_limits_hold_inside() {
-    let mut run = Run::python(
-        "
+    for_each_user(|user, _| {
+        let mut run = Run::python(
+            "
 import resource
 for name in ['RLIMIT_DATA', 'RLIMIT_NPROC', 'RLIMIT_NOFILE', 'RLIMIT_FSIZE', 'RLIMIT_CPU']:
     print(*resource.getrlimit(getattr(resource, name)))
@@ -26,15 +29,21 @@ try:
 except MemoryError:
     print('no memory')
 ",
-    );
-    run.plan.limits.memory = Some(256 << 20);
-    run.plan.limits.processes = Some(50);
-    run.plan.limits.files = Some(64);
-    run.plan.limits.filesize = Some(1 << 20);
-    run.plan.limits.cpu = Some(10);
-    let memory = 256 << 20;
-    // Beside the command's processes the kernel counts threads of pid 1.
-    assert_eq!(run.succeeds(), format!("{memory} {memory}\n114 114\n64 64\n1048576 1048576\n10 11\nno memory\n"));
+        )
+        .as_user_of(user);
+        run.plan.limits.memory = Some(256 << 20);
+        run.plan.limits.processes = Some(50);
+        run.plan.limits.files = Some(64);
+        run.plan.limits.filesize = Some(1 << 20);
+        run.plan.limits.cpu = Some(10);
+        let memory = 256 << 20;
+        // Beside the command's processes the kernel counts threads of pid 1.
+        assert_eq!(
+            run.succeeds(),
+            format!("{memory} {memory}\n114 114\n64 64\n1048576 1048576\n10 11\nno memory\n"),
+            "{user:?}"
+        );
+    });
 }
 
 /// What ends soon, and with the status of what was killed; the host has none of it left.
@@ -47,7 +56,7 @@ fn is_ended(mut run: Run, user: Option<u32>) {
 
 #[test]
 fn a_fork_bomb_ends_whoever_runs_it() {
-    for user in users() {
+    for_each_user(|user, _| {
         // What is forked in the background ignores the ends of others.
         let mut run = Run::shell("trap '' TERM HUP INT; bomb() { bomb | bomb & }; bomb; sleep 1000");
         run.plan.limits.processes = Some(60);
@@ -56,7 +65,7 @@ fn a_fork_bomb_ends_whoever_runs_it() {
             Run::python("import os\nwhile True:\n    try:\n        os.fork()\n    except OSError:\n        pass");
         run.plan.limits.processes = Some(60);
         is_ended(run, user);
-    }
+    });
 }
 
 /// Where the kernel can: room for the limit, and for little more. What root may have is counted so alone.
@@ -77,19 +86,19 @@ fn the_kernel_has_no_numbers_for_many_more() {
 
 #[test]
 fn threads_are_processes_too() {
-    for user in users() {
+    for_each_user(|user, _| {
         let mut run = Run::python(
             "import threading, time\nfor _ in range(100):\n    threading.Thread(target=time.sleep, args=(60,)).start()",
         );
         run.plan.limits.processes = Some(60);
         is_ended(run, user);
-    }
+    });
 }
 
 /// Each of them may have what all of them may not.
 #[test]
 fn a_tree_that_hogs_memory_ends() {
-    for user in users() {
+    for_each_user(|user, _| {
         let mut run = Run::python(
             "
 import os, time
@@ -102,13 +111,13 @@ time.sleep(60)
         );
         run.plan.limits.memory = Some(200 << 20);
         is_ended(run, user);
-    }
+    });
 }
 
 /// What a process has together with its parent is one memory.
 #[test]
 fn memory_that_is_shared_since_a_fork_counts_once() {
-    for user in users() {
+    for_each_user(|user, _| {
         let mut run = Run::python(
             "
 import os, time
@@ -125,12 +134,12 @@ print(len(memory) >> 20)
         .as_user_of(user);
         run.plan.limits.memory = Some(200 << 20);
         assert_eq!(run.succeeds(), "60\n", "{user:?}");
-    }
+    });
 }
 
 #[test]
 fn a_tree_that_computes_too_long_ends() {
-    for user in users() {
+    for_each_user(|user, _| {
         let mut run = Run::shell("for n in 1 2 3 4; do (while :; do :; done) & done; wait");
         run.plan.limits.cpu = Some(2);
         is_ended(run, user);
@@ -138,25 +147,26 @@ fn a_tree_that_computes_too_long_ends() {
         let mut run = Run::shell("while :; do (n=0; while [ $n -lt 20000 ]; do n=$((n + 1)); done); done");
         run.plan.limits.cpu = Some(2);
         is_ended(run, user);
-    }
+    });
 }
 
 #[test]
 fn the_threads_of_pid_1_are_not_the_commands() {
-    for user in users() {
+    for_each_user(|user, _| {
         // A notified call has threads of ours started.
         let mut run = Run::shell("echo x > \"$TMPDIR/x\"; for n in 1 2 3 4 5 6 7; do sleep 1 & done; wait; echo all")
             .as_user_of(user);
         run.plan.limits.processes = Some(8);
         assert_eq!(run.succeeds(), "all\n", "{user:?}");
-    }
+    });
 }
 
 /// The event, the last line, and the status.
 #[test]
 fn a_breach_is_told() {
-    for user in crate::support::users() {
-        let scene = Scene::new().by(user).with(["--events", "../events"]);
+    let each = ["native", "bwrap"].into_iter().flat_map(|engine| users().into_iter().map(move |user| (engine, user)));
+    for (engine, user) in each {
+        let scene = || Scene::new().by(user).with(["--engine", engine, "--events", "../events"]);
         let told = |scene: Scene, limit: &str, script: &str| {
             let scene = scene.policy(&format!("allow read, write $WORKSPACE\nlimit {limit}"));
             let output = scene.run(script);
@@ -165,7 +175,7 @@ fn a_breach_is_told() {
             (output, event)
         };
         let (output, event) = told(
-            scene,
+            scene(),
             "processes 20",
             "for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25; do sleep 60 & done; wait",
         );
@@ -176,12 +186,10 @@ fn a_breach_is_told() {
             (&"limit".into(), &"processes".into(), &20.into())
         );
         assert!(event["found"].as_u64().unwrap() > 20, "{event}");
-        let scene = Scene::new().by(user).with(["--events", "../events"]);
-        let (output, event) = told(scene, "time 1s", "sleep 60");
+        let (output, event) = told(scene(), "time 1s", "sleep 60");
         assert_eq!((output.code, &*output.stderr), (124, "srt: `sh` was ended: its time limit is over\n"));
         assert_eq!((&event["limit"], &event["most"]), (&"time".into(), &1000.into()));
-        let scene = Scene::new().by(user).with(["--events", "../events"]);
-        let (output, event) = told(scene, "filesize 4KiB", "exec dd if=/dev/zero of=x bs=8192 count=1");
+        let (output, event) = told(scene(), "filesize 4KiB", "exec dd if=/dev/zero of=x bs=8192 count=1");
         assert_eq!((output.code, &event["limit"]), (137, &"filesize".into()), "{output:?}");
     }
 }

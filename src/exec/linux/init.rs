@@ -54,13 +54,14 @@ pub fn run(
     let proc = proc.filter(|_| broker::may_look().is_ok());
     // What is served takes descriptors of ours; the command gets the caller's limit back.
     supervisor::raise_open_files().map_err(|errno| Failure::setup("raise the limit of open files", errno))?;
-    ready(control, doors)?;
     let (ours, theirs) = Control::pair().map_err(|errno| Failure::setup("make a control socket", errno))?;
     let Some(child) = kernel::fork().map_err(|errno| Failure::setup("fork", errno))? else {
         drop(ours);
         command::start(&command, control, &theirs)
     };
     drop(theirs);
+    // Only now, since who hears it may let this process go before others, and the command with it if it were made later.
+    ready(control, doors)?;
     ours.give_turn(proc.is_some()).map_err(|errno| Failure::setup("start the command", errno))?;
     let broker = hear(control, &ours, proc, &command.missing, command.syscalls.performed)?;
     drop((ours, command));

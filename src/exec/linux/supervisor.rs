@@ -330,7 +330,7 @@ impl Supervisor<'_> {
             self.first = First::find(self.started.pid);
             if self.limits.processes.is_some() {
                 // Else its looks are late where too many processes run; nobody but root may have so many.
-                let _ = kernel::favour(self.started.pid);
+                let _ = kernel::favour(self.first.as_ref().map_or(self.started.pid, |first| first.pid));
             }
         }
     }
