@@ -46,8 +46,9 @@ use unix::Own;
 /// So many calls are served at once; the others wait.
 const MOST: usize = 256;
 
-/// So many threads wait for the next call, and no more.
-const SPARE: usize = 2;
+/// So many threads wait for the next call, and no more. Whoever has been answered often calls again before the thread that answered
+/// waits again: were these few, each call would have another thread made, and ended.
+const SPARE: usize = 8;
 
 /// What a thread of ours needs, and much more.
 const STACK: usize = 256 * 1024;
