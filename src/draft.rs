@@ -4,10 +4,13 @@
 //! [`decide`](crate::ir::decide()) allows that. Nothing is proposed for what a `forbid` denies, or inside a secret. Whether what
 //! was asked for *should* be allowed is for people: that is why the draft is a text to read.
 
+mod hosts;
 mod insert;
 mod names;
 
 pub use insert::insert;
+
+use hosts::Connections;
 
 use crate::ir::{Access, Kept, Policy, Rule, RuleId, Subject, Why, special};
 use crate::sets::path::{AbsPath, PathSet, target};
@@ -27,6 +30,8 @@ pub struct Ground<'g> {
     /// Beginnings of targets and the places they name, such as `$WORKSPACE`; the first that fits is used.
     pub places: &'g [(&'g str, AbsPath)],
     pub is_directory: &'g dyn Fn(&AbsPath) -> bool,
+    /// Statements may reach further than what was asked for, where that says how, see [`General`].
+    pub general: bool,
     /// The rules of a statement, bound as the policy is; `None` where it is none.
     pub read: &'g dyn Fn(&str) -> Option<Vec<Rule>>,
 }
@@ -67,6 +72,8 @@ pub enum General {
     Names,
     /// All that is in a directory of which much was asked for.
     Directory,
+    /// All names below a domain of which several were asked for.
+    Domain,
     /// The two ports that a target without one means.
     Ports,
 }
@@ -104,7 +111,9 @@ pub fn draft(ground: &Ground<'_>, wishes: &[Wish]) -> Draft {
             Access::Socket(path) => others.push((number, format!("allow socket {}", drafter.written(path)))),
             Access::Connect { name, address, port, .. } => {
                 let host = name.as_ref().map_or_else(|| bracketed(*address), ToString::to_string);
-                hosts.entry(host).or_default().add(number, wish, *address, *port);
+                let by_default = drafter.kept.decide(denied).why == Why::Default;
+                let asked = hosts.entry(host).or_insert_with(|| Connections::new(name.is_some()));
+                asked.add(number, wish, (*address, *port), by_default);
             }
             Access::Listen { address, port } => {
                 others.push((number, format!("allow listen {}:{port}", bracketed(*address))));
@@ -113,9 +122,7 @@ pub fn draft(ground: &Ground<'_>, wishes: &[Wish]) -> Draft {
         }
     }
     drafter.paths(paths.into_iter().collect(), wishes);
-    for (host, connections) in hosts {
-        drafter.connections(&host, connections, wishes);
-    }
+    drafter.hosts(hosts, wishes);
     for (number, statement) in others {
         if !drafter.propose(vec![statement], vec![number], wishes, None) {
             drafter.refuse(number, Refusal::NotEnough);
@@ -136,26 +143,6 @@ struct Asked {
 impl Default for Asked {
     fn default() -> Self {
         Self { verbs: BTreeSet::new(), by_default: true, wishes: Vec::new() }
-    }
-}
-
-/// What was asked for of one host.
-#[derive(Debug, Default)]
-struct Connections {
-    ports: BTreeSet<u16>,
-    addresses: BTreeSet<IpAddr>,
-    without_port: bool,
-    wishes: Vec<usize>,
-}
-
-impl Connections {
-    fn add(&mut self, number: usize, wish: &Wish, address: IpAddr, port: u16) {
-        self.wishes.push(number);
-        self.without_port |= wish.without_port;
-        if !wish.without_port {
-            self.ports.insert(port);
-        }
-        self.addresses.insert(address);
     }
 }
 
@@ -236,8 +223,23 @@ impl Drafter<'_> {
     }
 
     fn paths(&mut self, mut asked: Vec<(AbsPath, Asked)>, wishes: &[Wish]) {
+        if self.ground.general {
+            self.general_paths(&mut asked, wishes);
+        }
+        for (path, asked) in asked {
+            let alone = asked.verbs.iter().all(|verb| *verb == Verb::Read) && (self.ground.is_directory)(&path);
+            let exact = if alone { "exact " } else { "" };
+            let statements = statements(&asked.verbs, &format!("{exact}{}", self.written(&path)));
+            if !self.propose(statements, asked.wishes.clone(), wishes, None) {
+                asked.wishes.into_iter().for_each(|number| self.refuse(number, Refusal::NotEnough));
+            }
+        }
+    }
+
+    /// Takes up what is said of several paths together.
+    fn general_paths(&mut self, asked: &mut Vec<(AbsPath, Asked)>, wishes: &[Wish]) {
         // Wider sets come first, so that what they hold is not asked for again.
-        for (directory, verbs) in self.directories(&asked) {
+        for (directory, verbs) in self.directories(asked) {
             let is_meant = |(path, asked): &(AbsPath, Asked)| {
                 path.parent().as_ref() == Some(&directory) && asked.verbs == verbs && asked.by_default
             };
@@ -258,14 +260,6 @@ impl Drafter<'_> {
                 asked.retain(|(path, asked)| !(group.paths.contains(path) && asked.verbs == group.verbs));
             }
         }
-        for (path, asked) in asked {
-            let alone = asked.verbs.iter().all(|verb| *verb == Verb::Read) && (self.ground.is_directory)(&path);
-            let exact = if alone { "exact " } else { "" };
-            let statements = statements(&asked.verbs, &format!("{exact}{}", self.written(&path)));
-            if !self.propose(statements, asked.wishes.clone(), wishes, None) {
-                asked.wishes.into_iter().for_each(|number| self.refuse(number, Refusal::NotEnough));
-            }
-        }
     }
 
     /// Directories in which more was asked for than is named one by one, and that are not too much to open.
@@ -282,29 +276,6 @@ impl Drafter<'_> {
         };
         let many = counts.into_iter().filter(|((directory, _), count)| *count > FEW && narrow(directory));
         many.map(|((directory, verbs), _)| (directory, verbs.clone())).collect()
-    }
-
-    fn connections(&mut self, host: &str, asked: Connections, wishes: &[Wish]) {
-        let ports: Vec<String> = asked.ports.iter().map(u16::to_string).collect();
-        let (target, general) = match &ports[..] {
-            _ if asked.without_port && asked.ports.iter().all(|port| [80, 443].contains(port)) => {
-                (host.to_owned(), Some(General::Ports))
-            }
-            [port] => (format!("{host}:{port}"), None),
-            _ => (format!("{host}:{{{}}}", ports.join(",")), None),
-        };
-        let first = format!("allow connect {target}");
-        if self.propose(vec![first.clone()], asked.wishes.clone(), wishes, general) {
-            return;
-        }
-        // A name may lead to an address that a name alone does not open.
-        let ports = target.strip_prefix(host).filter(|ports| !ports.is_empty()).unwrap_or(":{80,443}");
-        let addresses = asked.addresses.iter().filter(|address| **address != special::NOMINAL);
-        let more = addresses.map(|address| format!("allow connect {}{ports}", bracketed(*address)));
-        let statements = std::iter::once(first).chain(more).collect();
-        if !self.propose(statements, asked.wishes.clone(), wishes, general) {
-            asked.wishes.into_iter().for_each(|number| self.refuse(number, Refusal::NotEnough));
-        }
     }
 
     /// Takes statements up if they open no secret and allow all of the wishes.

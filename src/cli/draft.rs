@@ -1,18 +1,20 @@
 //! `srt draft`: from what runs were refused to a patch of the policy, with what it would permit.
 //!
 //! The library drafts; here each statement is tried in the policy's whole text, and left out where `srt check` would newly find
-//! an error or a warning.
+//! an error or a warning, the machine's ceiling included. What reaches further than what was asked for, and is left out, is drafted
+//! once more without that.
 
 mod said;
 
 use super::arguments::Draft as Arguments;
 use super::diff::{self, Side};
+use super::flags::{self, FlagText};
 use super::load::{self, Loaded};
 use super::{files, output, status};
 use sandbox_runtime::bind::bind;
 use sandbox_runtime::check::{Checked, Given, check};
 use sandbox_runtime::diagnostic::{Diagnostic, Level, any_error};
-use sandbox_runtime::draft::{Draft, Ground, Proposal, Wish, draft, insert};
+use sandbox_runtime::draft::{Draft, General, Ground, Proposal, Wish, draft, insert};
 use sandbox_runtime::event::{Event, Kind, Reader, Tally};
 use sandbox_runtime::host::Host;
 use sandbox_runtime::host::real::Machine;
@@ -45,7 +47,8 @@ fn drafted(arguments: &Arguments) -> Result<u8, String> {
     let tally = read(&arguments.file)?;
     let given = load::text(&arguments.policy)?;
     let machine = load::machine(arguments.workspace.as_deref(), &arguments.defines, &directory)?;
-    let desk = Desk { arguments, machine, given };
+    let ceilings = flags::ceilings(&arguments.within, true)?;
+    let desk = Desk { arguments, machine, given, ceilings };
     let before = desk.looked_at(&desk.given.text);
     let Some(policy) = before.policy.as_deref().filter(|_| !any_error(&before.diagnostics)) else {
         output::print_diagnostics(&before.diagnostics, &before.sources, Level::Error);
@@ -55,9 +58,18 @@ fn drafted(arguments: &Arguments) -> Result<u8, String> {
     let kinds: Vec<&Kind> = tally.kinds().filter(|kind| matches!(kind.event, Event::Violation(_))).collect();
     let wishes: Vec<Wish> = kinds.iter().map(|kind| wish(&kind.event)).collect();
     let secrets = desk.secrets();
-    let drafted = desk.draft(&policy, &secrets.1, &wishes);
+    let mut drafted = desk.draft(&policy, &secrets.1, &wishes, true);
     let said = said::Said { policy: &policy, sources: &before.sources, secrets: &secrets, kinds: &kinds };
-    let chosen = desk.choose(&before, &drafted, &said);
+    let mut chosen = Chosen::over(&before);
+    desk.choose(&mut chosen, &drafted.proposals, &said);
+    let again = chosen.wishes_left_by_general();
+    if !again.is_empty() {
+        let few: Vec<Wish> = again.iter().map(|number| wishes[*number].clone()).collect();
+        let mut narrower = desk.draft(&policy, &secrets.1, &few, false);
+        narrower.proposals.iter_mut().flat_map(|it| &mut it.wishes).for_each(|number| *number = again[*number]);
+        desk.choose(&mut chosen, &narrower.proposals, &said);
+        drafted.refused.extend(narrower.refused.into_iter().map(|(number, refusal)| (again[number], refusal)));
+    }
     let text = desk.amended(&said.lines(&chosen.taken));
     let after = desk.looked_at(&text);
     let holds = |number: &usize| {
@@ -122,6 +134,8 @@ struct Desk<'a> {
     arguments: &'a Arguments,
     machine: Machine,
     given: Given,
+    /// What the machine's owner has every policy be within.
+    ceilings: Vec<FlagText>,
 }
 
 /// Which proposals are taken up.
@@ -131,15 +145,32 @@ struct Chosen {
     left: Vec<(Proposal, String)>,
     /// What is said of those that are taken.
     notes: Vec<String>,
+    /// What is found with them, wherever it stands.
+    known: Vec<(&'static str, String)>,
+}
+
+impl Chosen {
+    fn over(before: &Checked) -> Self {
+        let known = before.diagnostics.iter().map(key).collect();
+        Self { taken: Vec::new(), left: Vec::new(), notes: Vec::new(), known }
+    }
+
+    /// Takes out what reaches further than it was asked to, and was left: its wishes.
+    fn wishes_left_by_general(&mut self) -> Vec<usize> {
+        let is_general = |(it, _): &mut (Proposal, String)| it.general.is_some_and(|how| how != General::Ports);
+        self.left.extract_if(.., is_general).flat_map(|(proposal, _)| proposal.wishes).collect()
+    }
 }
 
 impl Desk<'_> {
     /// What `srt check --host` says of a text in the place of the policy's.
     fn looked_at(&self, text: &str) -> Checked {
-        let given = Given { name: self.given.name.clone(), text: text.to_owned() };
+        let mut given = vec![Given { name: self.given.name.clone(), text: text.to_owned() }];
+        let ceilings = self.ceilings.iter().cloned();
+        given.extend(ceilings.map(|ceiling| Given { name: ceiling.name, text: ceiling.text }));
         let options =
             Options { system: load::this_system(), defines: self.arguments.defines.iter().cloned().collect() };
-        check(&[given], &files::Disk, &options, Some(&self.machine))
+        check(&given, &files::Disk, &options, Some(&self.machine))
     }
 
     /// The rules of a few statements on this machine, and their texts.
@@ -162,7 +193,7 @@ impl Desk<'_> {
         (sources, rules.unwrap_or_default().into_iter().filter(denies).collect())
     }
 
-    fn draft(&self, policy: &Policy, secrets: &[Rule], wishes: &[Wish]) -> Draft {
+    fn draft(&self, policy: &Policy, secrets: &[Rule], wishes: &[Wish], general: bool) -> Draft {
         let place = |name: &str| AbsPath::parse(self.machine.variable(name)?).ok();
         let places = [("$WORKSPACE", place("WORKSPACE")), ("~", place("HOME"))];
         let places: Vec<(&str, AbsPath)> =
@@ -170,7 +201,7 @@ impl Desk<'_> {
         let is_directory =
             |path: &AbsPath| matches!(self.machine.node(path), Ok(Some(node)) if node.kind == NodeKind::Directory);
         let read = |statement: &str| self.rules(statement).1;
-        let ground = Ground { policy, secrets, places: &places, is_directory: &is_directory, read: &read };
+        let ground = Ground { policy, secrets, places: &places, is_directory: &is_directory, general, read: &read };
         draft(&ground, wishes)
     }
 
@@ -182,10 +213,8 @@ impl Desk<'_> {
     }
 
     /// Takes up one proposal after the other, where nothing grave is newly found.
-    fn choose(&self, before: &Checked, drafted: &Draft, said: &said::Said<'_>) -> Chosen {
-        let mut known: Vec<(&'static str, String)> = before.diagnostics.iter().map(key).collect();
-        let mut chosen = Chosen { taken: Vec::new(), left: Vec::new(), notes: Vec::new() };
-        for proposal in &drafted.proposals {
+    fn choose(&self, chosen: &mut Chosen, proposals: &[Proposal], said: &said::Said<'_>) {
+        for proposal in proposals {
             if chosen.taken.len() >= RULES {
                 chosen.left.push((proposal.clone(), "there are too many others".to_owned()));
                 continue;
@@ -193,7 +222,7 @@ impl Desk<'_> {
             chosen.taken.push(proposal.clone());
             let found = self.looked_at(&self.amended(&said.lines(&chosen.taken)));
             // The same may be said of another rule: each is known as often as it was said before.
-            let mut old = known.clone();
+            let mut old = chosen.known.clone();
             let mut is_new = |diagnostic: &&Diagnostic| match old.iter().position(|known| *known == key(diagnostic)) {
                 Some(at) => {
                     old.swap_remove(at);
@@ -209,9 +238,8 @@ impl Desk<'_> {
             }
             let not_granted = new.iter().filter(|diagnostic| diagnostic.code.name == "not-granted");
             chosen.notes.extend(not_granted.map(|diagnostic| diagnostic.message.clone()));
-            known.extend(new.into_iter().map(key));
+            chosen.known.extend(new.into_iter().map(key));
         }
-        chosen
     }
 
     /// What the new text permits that the old one does not.

@@ -21,6 +21,7 @@ set npm_config_update_notifier=false
 ";
 
 /// A text and the name it is shown under.
+#[derive(Clone)]
 pub struct FlagText {
     pub name: String,
     pub text: String,

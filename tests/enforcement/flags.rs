@@ -49,6 +49,29 @@ fn what_no_flag_names_is_closed() {
     }
 }
 
+/// `srt draft` looks for the ceiling of the machine's owner, here in an `/etc` of its own.
+#[test]
+fn a_draft_stays_below_the_ceiling_of_the_machine() {
+    let event = |path: &str| {
+        format!(
+            "{{\"type\":\"violation\",\"timestamp\":\"2026-01-02T03:04:05.006Z\",\"operation\":\"read\",\"path\":\"{path}\",\"outcome\":\"predicted\",\"why\":\"default\"}}\n"
+        )
+    };
+    let scene = Scene::new()
+        .file("events", &[event("/srv/open"), event("/srv/other")].concat())
+        .file("p.policy", "srt 1\nuse std/system\ndefault read deny\n")
+        .file("ceiling.policy", "srt 1\nuse std/system\ndefault read deny\nallow read /srv/open\n");
+    let srt = scene.srt(["draft", "../events", "--policy", "../p.policy"]);
+    let mut apart = Command::new("unshare");
+    let script =
+        "mount -t tmpfs srt-test /etc && mkdir /etc/srt && cp ../ceiling.policy /etc/srt && exec \"$0\" \"$@\"";
+    apart.args(["--user", "--map-root-user", "--mount", "sh", "-c", script]);
+    apart.arg(srt.get_program()).args(srt.get_args()).current_dir(scene.workspace()).env("HOME", scene.home());
+    let said = output(&mut apart);
+    assert!(said.ok().contains("+allow read /srv/open") && !said.stdout.contains("+allow read /srv/other"), "{said:?}");
+    assert!(said.stderr.contains("`within`: this permits what `/etc/srt/ceiling.policy` does not"), "{said:?}");
+}
+
 #[test]
 fn a_path_means_itself_whatever_characters_it_has() {
     for name in [

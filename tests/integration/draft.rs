@@ -108,6 +108,7 @@ fn a_draft_allows_what_it_is_for_and_nothing_forbidden_or_secret() {
             secrets: &secrets,
             places: &places,
             is_directory: &|_| false,
+            general: true,
             read: &|statement| rules(statement),
         };
         let drafted = draft(&ground, &wishes);
@@ -256,6 +257,72 @@ fn a_patch_has_the_narrowest_statements() {
     let again = output(&mut scene.srt(["draft", "../events", "--policy", "agent.policy"]));
     assert_eq!(again.ok(), "");
     assert_eq!(again.stderr, "srt: nothing is drafted for 13 kinds of refusals\n13 kinds allowed already\n");
+}
+
+/// Several names of one domain are that domain, unless it is nobody's own, a rule denies one of them, or their ports differ.
+#[test]
+fn names_of_one_domain_are_drafted_together() {
+    let names = |domain: &str, port: &str| ["a", "b", "c"].map(|name| format!("{name}.{domain}:{port}"));
+    let drafted = |hosts: &[[String; 3]]| {
+        let objects: Vec<_> = hosts.iter().flatten().map(|host| ("connect", host.as_str())).collect();
+        let (_, said) = drafted(&objects);
+        let lines: Vec<String> = added(said.ok()).into_iter().map(str::to_owned).collect();
+        assert!(said.stderr.contains(&format!(" for {0} of {0} kinds", objects.len())), "{said:?}");
+        (lines, said.stdout)
+    };
+    let (lines, patch) = drafted(&[names("example.org", "443"), names("deep.example.org", "22")]);
+    assert_eq!(lines, ["allow connect *.deep.example.org:22", "allow connect *.example.org:443"]);
+    let reason = "connect 3 × in 3 places, by make; all names below the domain, as several of them were asked for";
+    assert!(patch.contains(reason), "{patch}");
+    // Strangers have names there, or all of it is a top-level domain.
+    for domain in ["co.uk", "github.io", "s3.amazonaws.com", "org"] {
+        let (lines, _) = drafted(&[names(domain, "443")]);
+        assert_eq!(lines, names(domain, "443").map(|name| format!("allow connect {name}")), "{domain}");
+    }
+    // Not the same is asked for, or too little.
+    let mixed = ["a.example.org:443", "b.example.org:443", "c.example.org:80"].map(str::to_owned);
+    assert_eq!(drafted(&[mixed.clone()]).0, mixed.map(|name| format!("allow connect {name}")));
+}
+
+/// What the policy must be within is not exceeded, and what reaches further than it is drafted narrower.
+#[test]
+fn nothing_is_drafted_beyond_what_the_policy_must_be_within() {
+    let (scene, _) = drafted(&[
+        ("read", "~/data/many/a"),
+        ("read", "~/data/many/b"),
+        ("read", "~/data/many/c"),
+        ("read", "~/data/many/d"),
+        ("read", "~/logs/x"),
+        ("connect", "a.example.org:443"),
+        ("connect", "b.example.org:443"),
+        ("connect", "c.example.org:443"),
+        ("connect", "d.example.org:443"),
+    ]);
+    let ceiling = "srt 1\nuse std/system\ndefault read deny\nallow read, write $WORKSPACE\n\
+                   allow read [~/data/many/a, ~/data/many/b, ~/data/many/c]\nallow connect [api.example.com, *.example.org:443]\n\
+                   deny connect d.example.org\n";
+    let scene = scene.file("ceiling.policy", ceiling);
+    let draft =
+        |more: &[&str]| output(&mut scene.srt([&["draft", "../events", "--policy", "agent.policy"], more].concat()));
+    let whole = ["allow read ~/data/many", "allow read ~/logs/x", "allow connect *.example.org:443"];
+    assert_eq!(added(draft(&[]).ok()), whole);
+    let said = draft(&["--within", "../ceiling.policy"]);
+    let expected = [
+        "allow read ~/data/many/a",
+        "allow read ~/data/many/b",
+        "allow read ~/data/many/c",
+        "allow connect a.example.org:443",
+        "allow connect b.example.org:443",
+        "allow connect c.example.org:443",
+    ];
+    assert_eq!(added(said.ok()), expected, "{said:?}");
+    for object in ["read ~/data/many/d", "read ~/logs/x", "connect d.example.org:443"] {
+        let object = object.replace('~', &scene.home().display().to_string());
+        let line = said.stderr.lines().find(|line| line.starts_with(&format!("not drafted: {object}: ")));
+        let why = "is left out: `within`: this permits what `";
+        assert!(line.is_some_and(|line| line.contains(why)), "{object}: {said:?}");
+    }
+    assert!(said.stderr.starts_with("srt: 6 rules for 6 of 9 kinds of refusals\n"), "{said:?}");
 }
 
 #[test]

@@ -81,7 +81,8 @@ it would newly permit, and what is not drafted and why, to standard error. Read
 it: what was asked for need not be what should be allowed.
 
 Nothing is drafted for what a `forbid` denies, inside what std/secrets names,
-for metadata services, or where `srt check` would newly find an error or a
+for metadata services, beyond what the policy must be within (--within, or
+/etc/srt/ceiling.policy), or where `srt check` would newly find an error or a
 warning. Nothing is run.
 
 Exit status: 0; 1 if the policy has errors; 2 for a mistake on the command line,
@@ -92,6 +93,9 @@ pub struct Draft {
     /// The policy that the rules are for, a text
     #[arg(long, short, value_name = "FILE")]
     pub policy: PathBuf,
+    /// Draft nothing that the policy in FILE does not permit
+    #[arg(long, value_name = "FILE")]
+    pub within: Vec<PathBuf>,
     /// The directory that `$WORKSPACE` names [default: where you are]
     #[arg(long, value_name = "DIR")]
     pub workspace: Option<PathBuf>,

@@ -61,6 +61,7 @@ impl Said<'_> {
         text.push_str(match proposal.general {
             Some(General::Names) => "; a star stands where the names differ",
             Some(General::Directory) => "; all of the directory, as much of it was asked for",
+            Some(General::Domain) => "; all names below the domain, as several of them were asked for",
             Some(General::Ports) => "; no port was named, so the usual two",
             None => "",
         });
