@@ -74,6 +74,9 @@ pub fn settings(policy: &Policy) -> (Value, Vec<Lost>) {
     if let Some(default) = &policy.default_env {
         out.say(default.span, "the environment is open there", true);
     }
+    for ignore in &policy.ignores {
+        out.say(ignore.span, "every refusal is told there", false);
+    }
     for setting in policy.set.values() {
         out.say(setting.span, "variables are not set there", false);
     }

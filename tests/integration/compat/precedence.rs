@@ -276,11 +276,13 @@ fn what_is_exported_opens_nothing_in_silence() {
         allow read, write /srv/a\ndeny read /srv/a/b\nallow read /srv/a/b/a\nforbid write /srv/a/.env\n\
         deny write /srv/a/another\nallow read exact /srv/other\nforbid read /srv/a/other\nallow read /srv/a/other/a\n\
         allow connect [x.test:443, *.y.test, 192.0.2.7:5432]\nforbid connect a.y.test\ndeny connect 10.0.0.0/8\n\
-        deny env SECRET\nlimit processes 9\nset CI=1\n";
+        deny env SECRET\nlimit processes 9\nset CI=1\nignore write /srv/cache\n";
     let original = policy(alone(text.to_owned()), System::Linux);
     let (settings, lost) = sandbox_runtime::compat::export::settings(&original);
     let messages: Vec<_> = lost.iter().filter(|lost| lost.opens).map(|lost| lost.message.as_str()).collect();
     assert!(messages.contains(&"there are no limits"), "{messages:?}");
+    let told = lost.iter().find(|lost| lost.message == "every refusal is told there");
+    assert!(told.is_some_and(|lost| !lost.opens), "{lost:?}");
     let back = translated(&settings.to_string());
     assert!(!back.refused(), "{:#?}", back.said);
     let back = policy(back.texts("s.json"), System::Linux);

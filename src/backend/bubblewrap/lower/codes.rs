@@ -110,10 +110,11 @@ codes! {
     /// # `nest-conflict`
     ///
     /// ## What it says
-    /// `--nest` was given with a policy that denies names which do not exist yet.
+    /// `--nest` was given with a policy that denies names which do not exist yet, or with `--strict-reads`, which decides each open by
+    /// its name.
     ///
     /// ## Why
-    /// A command that may mount can give a directory a second name, and make the denied file under that one.
+    /// A command that may mount can give a directory a second name, and make the denied file under that one, or open it.
     ///
     /// ## Example
     /// Under `--nest`:
