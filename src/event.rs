@@ -2,7 +2,8 @@
 //!
 //! An event names the rule that made it by file, line and text; it decides nothing. Whoever reports one is in the way
 //! of the command, so no [`Sink`] waits: [`Collector`] keeps a bounded tally, [`Lines`] writes what its writer takes at
-//! once and keeps the rest in a bounded buffer, and both count what they had to drop. What was written is read back by
+//! once and keeps the rest in a bounded buffer, and both count what they had to drop. [`Repeated`] stands before [`Lines`] and has
+//! one line of what is tried again and again. What was written is read back by
 //! [`Reader`], which believes none of it, and shown as [`sentence`]s or a [`page()`].
 
 mod access;
@@ -12,6 +13,7 @@ mod ignored;
 mod lines;
 mod page;
 mod reader;
+mod repeated;
 mod summary;
 mod tally;
 mod tree;
@@ -22,6 +24,7 @@ pub use ignored::Ignored;
 pub use lines::Lines;
 pub use page::page;
 pub use reader::Reader;
+pub use repeated::Repeated;
 pub use summary::{printable, sentence, summary};
 pub use tally::{Kind, Tally};
 
@@ -102,6 +105,9 @@ pub struct Violation {
     /// What that process calls itself (`comm`, proc(5)).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub comm: Option<String>,
+    /// How many times, where that is more than once: this is the last of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
     /// The verb, or the operation where it is known.
     pub operation: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -157,6 +163,7 @@ impl Violation {
             timestamp: timestamp(SystemTime::now()),
             pid: None,
             comm: None,
+            count: None,
             operation: operation.to_owned(),
             path: None,
             host: None,
@@ -169,6 +176,11 @@ impl Violation {
             remedy: None,
             detail: None,
         }
+    }
+
+    /// How many times it was.
+    pub fn count(&self) -> u64 {
+        self.count.unwrap_or(1)
     }
 }
 
@@ -206,9 +218,13 @@ impl Event {
     #[must_use]
     pub fn bare(&self) -> Event {
         match self.clone() {
-            Event::Violation(violation) => {
-                Event::Violation(Violation { timestamp: String::new(), pid: None, comm: None, ..violation })
-            }
+            Event::Violation(violation) => Event::Violation(Violation {
+                timestamp: String::new(),
+                pid: None,
+                comm: None,
+                count: None,
+                ..violation
+            }),
             Event::Connection(connection) => Event::Connection(Connection {
                 timestamp: String::new(),
                 sent: None,

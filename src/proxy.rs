@@ -33,6 +33,7 @@ pub use doors::{Doors, Target};
 pub use in_force::InForce;
 pub use inbound::{Dial, Inbound};
 pub use limits::Limits;
+pub use report::refusal_of_address;
 pub use system::System;
 
 use crate::event::{RuleText, Sink};

@@ -12,7 +12,7 @@ use sandbox_runtime::bind::{bind, bind_grants};
 use sandbox_runtime::compile::artefact::mistake;
 use sandbox_runtime::compile::{enforced, environment};
 use sandbox_runtime::diagnostic::{Level, any_error, nearest};
-use sandbox_runtime::event::{Collector, Ignored, Lines, Sink};
+use sandbox_runtime::event::{Collector, Ignored, Lines, Repeated, Sink};
 use sandbox_runtime::exec::{self, Channel, Engine, Error, EventFile, Exit, Launch, Prepared, Temporary};
 use sandbox_runtime::ir::BoundPolicy;
 use sandbox_runtime::proxy::InForce;
@@ -297,6 +297,8 @@ fn hint(command: &[OsString], status: u8) -> String {
 struct Events {
     tally: Arc<Collector>,
     lines: Option<Arc<Lines<EventFile>>>,
+    /// What stands before these, with one line of what is tried again and again.
+    repeated: Option<Arc<Repeated>>,
     /// What passes them on, once there is a policy.
     passed: OnceLock<Arc<Ignored>>,
 }
@@ -308,18 +310,23 @@ impl Events {
                 .map_err(|error| format!("cannot write events to `{}`: {error}", path.display()))?;
             Ok::<_, String>(Arc::new(Lines::new(file)))
         };
-        Ok(Self { tally: Arc::default(), lines: path.map(create).transpose()?, passed: OnceLock::new() })
+        let lines = path.map(create).transpose()?;
+        let repeated = lines.clone().map(|lines| Arc::new(Repeated::new(lines)));
+        Ok(Self { tally: Arc::default(), lines, repeated, passed: OnceLock::new() })
     }
 
     /// Where to tell what is refused, but for what the policy asks to leave out. A policy that is looked at again is the same.
     fn told(&self, policy: &BoundPolicy) -> Arc<dyn Sink> {
         let mut sinks: Vec<Arc<dyn Sink>> = vec![Arc::clone(&self.tally) as _];
-        sinks.extend(self.lines.clone().map(|lines| lines as Arc<dyn Sink>));
+        sinks.extend(self.repeated.clone().map(|lines| lines as Arc<dyn Sink>));
         let ignored = || Arc::new(Ignored::new(policy.ignores.clone(), Arc::new(sinks)));
         Arc::clone(self.passed.get_or_init(ignored)) as _
     }
 
     fn end(&self, quiet: bool) {
+        if let Some(repeated) = &self.repeated {
+            repeated.flush();
+        }
         if let Some(lines) = &self.lines {
             match lines.flush() {
                 Ok(0) => {}

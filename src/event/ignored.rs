@@ -2,6 +2,9 @@
 
 use super::{Event, Sink};
 use crate::ir::{Access, Ignore, Subject};
+use crate::sets::host::Pattern;
+use crate::sets::peer::{Endpoint, PeerSet};
+use crate::vocabulary::Verb;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -29,6 +32,9 @@ impl Ignored {
         if self.ignores.is_empty() || violation.detail.is_some() {
             return false;
         }
+        if violation.operation == "resolve" && violation.host.is_none() {
+            return self.ignores.iter().any(is_about_every_name);
+        }
         let accesses = violation.accesses();
         !accesses.is_empty() && accesses.iter().all(|access| self.ignores.iter().any(|ignore| holds(ignore, access)))
     }
@@ -37,7 +43,8 @@ impl Ignored {
 impl Sink for Ignored {
     fn report(&self, event: Event) {
         if self.leaves_out(&event) {
-            self.count.fetch_add(1, Ordering::Relaxed);
+            let more = if let Event::Violation(violation) = &event { violation.count() } else { 1 };
+            self.count.fetch_add(more, Ordering::Relaxed);
         } else {
             self.sink.report(event);
         }
@@ -46,6 +53,15 @@ impl Sink for Ignored {
     fn wants_connections(&self) -> bool {
         self.sink.wants_connections()
     }
+}
+
+/// Whether it leaves out what is asked for whatever name: a look-up of one that nobody saw, too.
+fn is_about_every_name(ignore: &Ignore) -> bool {
+    let hosts = match &ignore.subject {
+        Subject::Peers(PeerSet { endpoint: Endpoint::Hosts(hosts), .. }) => hosts,
+        _ => return false,
+    };
+    ignore.verb == Verb::Connect && hosts.include.contains(&Pattern::Any) && hosts.exclude.is_empty()
 }
 
 fn holds(ignore: &Ignore, access: &Access) -> bool {
@@ -74,12 +90,10 @@ mod tests {
     use super::super::{Collector, Violation};
     use super::*;
     use crate::ir::Unset;
-    use crate::sets::host::{HostSet, Pattern};
+    use crate::sets::host::HostSet;
     use crate::sets::path::{self, PathSet};
-    use crate::sets::peer::{Endpoint, PeerSet};
     use crate::sets::port::PortSet;
     use crate::source::{Sources, Span};
-    use crate::vocabulary::Verb;
 
     fn ignore(verb: Verb, subject: Subject) -> Ignore {
         let span = Span::new(Sources::default().add("test", ""), 0..0);
@@ -117,5 +131,17 @@ mod tests {
         }
         ignored.report(Event::Dropped { count: 1 });
         assert_eq!((collector.tally().kinds().count(), ignored.count()), (count, 3));
+    }
+
+    #[test]
+    fn a_look_up_of_a_name_that_nobody_saw_is_left_out_with_every_name() {
+        for (pattern, left_out) in [("*", 1), ("*.test", 0)] {
+            let hosts = HostSet { include: vec![Pattern::parse(pattern).unwrap()], exclude: Vec::new() };
+            let peers = PeerSet { endpoint: Endpoint::Hosts(hosts), tcp: true, udp: true, ports: PortSet::all() };
+            let ignores = vec![ignore(Verb::Connect, Subject::Peers(peers))];
+            let ignored = Ignored::new(ignores, Arc::new(Collector::default()));
+            ignored.report(Event::Violation(Violation::refused("resolve")));
+            assert_eq!(ignored.count(), left_out, "{pattern}");
+        }
     }
 }

@@ -21,15 +21,24 @@ pub struct Lines<W> {
 
 struct State<W> {
     writer: W,
-    pending: VecDeque<Vec<u8>>,
+    pending: VecDeque<Line>,
     /// Bytes in `pending`.
     size: usize,
     /// How many bytes of the first pending line are written: it can't be dropped any more.
     written: usize,
-    /// Lines dropped since the last line that says so.
+    /// Events dropped since the last line that says so.
     unsaid: u64,
     dropped: u64,
     failed: Option<ErrorKind>,
+}
+
+/// What is not written yet.
+struct Line {
+    text: Vec<u8>,
+    /// How many events it stands for.
+    events: u64,
+    /// It says that these were dropped.
+    says_dropped: bool,
 }
 
 impl<W: Write + Send> Lines<W> {
@@ -69,24 +78,34 @@ impl<W: Write + Send> Sink for Lines<W> {
 
 impl<W: Write> State<W> {
     fn push(&mut self, event: &Event) {
-        let Ok(mut line) = serde_json::to_vec(event) else { return self.drop_one() };
+        let events = match event {
+            Event::Violation(violation) => violation.count(),
+            Event::Dropped { count } => *count,
+            Event::Connection(_) | Event::Limit(_) => 1,
+        };
+        let Ok(mut line) = serde_json::to_vec(event) else { return self.lose(events) };
         line.push(b'\n');
         if self.failed.is_some() || line.len() > BUFFER {
-            return self.drop_one();
+            return self.lose(events);
         }
         while self.size + line.len() > BUFFER {
             // The first line stays if a part of it is out.
-            let Some(oldest) = self.pending.remove(usize::from(self.written > 0)) else { return self.drop_one() };
-            self.size -= oldest.len();
-            self.drop_one();
+            let oldest = self.pending.remove(usize::from(self.written > 0));
+            let Some(oldest) = oldest else { return self.lose(events) };
+            self.size -= oldest.text.len();
+            if oldest.says_dropped {
+                self.unsaid = self.unsaid.saturating_add(oldest.events);
+            } else {
+                self.lose(oldest.events);
+            }
         }
         self.size += line.len();
-        self.pending.push_back(line);
+        self.pending.push_back(Line { text: line, events, says_dropped: false });
     }
 
-    fn drop_one(&mut self) {
-        self.dropped += 1;
-        self.unsaid += 1;
+    fn lose(&mut self, events: u64) {
+        self.dropped = self.dropped.saturating_add(events);
+        self.unsaid = self.unsaid.saturating_add(events);
     }
 
     fn drain(&mut self) {
@@ -95,10 +114,10 @@ impl<W: Write> State<W> {
                 let Ok(mut line) = serde_json::to_vec(&Event::Dropped { count: self.unsaid }) else { return };
                 line.push(b'\n');
                 self.size += line.len();
-                self.pending.push_front(line);
+                self.pending.push_front(Line { text: line, events: self.unsaid, says_dropped: true });
                 self.unsaid = 0;
             }
-            let Some(line) = self.pending.front() else { return };
+            let Some(Line { text: line, .. }) = self.pending.front() else { return };
             match self.writer.write(&line[self.written..]) {
                 Ok(0) => self.failed = Some(ErrorKind::WriteZero),
                 Ok(count) if self.written + count < line.len() => self.written += count,
@@ -112,7 +131,9 @@ impl<W: Write> State<W> {
                 Err(error) => self.failed = Some(error.kind()),
             }
         }
-        self.dropped += u64::try_from(self.pending.len()).unwrap_or(u64::MAX);
+        let lost = self.pending.iter().filter(|line| !line.says_dropped);
+        let gone = lost.fold(0_u64, |sum, line| sum.saturating_add(line.events));
+        self.dropped = self.dropped.saturating_add(gone);
         self.pending = VecDeque::new();
         self.size = 0;
         self.written = 0;

@@ -104,7 +104,8 @@ impl Tally {
 
 impl Kind {
     fn count_in(&mut self, event: Event) {
-        self.count += 1;
+        let more = if let Event::Violation(violation) = &event { violation.count() } else { 1 };
+        self.count = self.count.saturating_add(more);
         let timestamp = match event {
             Event::Violation(violation) => {
                 if let Some(name) = violation.comm.filter(|_| self.by.len() < PROGRAMS) {

@@ -1,11 +1,15 @@
 //! What is said of what was refused, and of what was allowed, as events.
 
-use super::Proxy;
 use super::dial::Route;
 use super::refusal::{Failure, Refused};
+use super::remedy::remedy;
 use super::tunnel::{Mismatch, Passed};
+use super::{Proxy, Rules};
 use crate::event::{Connection, Event, Violation};
+use crate::ir::{Access, decide};
 use crate::sets::host::Name;
+use crate::sets::peer::Protocol;
+use std::net::IpAddr;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -71,6 +75,17 @@ impl Proxy {
     pub(super) fn report_flood(&self, what: &str) {
         self.events.report(Event::Violation(unruled("resolve", None, what.to_owned())));
     }
+}
+
+/// What there is to say of a connection to an address, asked for without a name, that a policy refuses; `None` where it allows it.
+pub fn refusal_of_address(rules: &Rules, address: IpAddr, port: u16) -> Option<Violation> {
+    let access = Access::Connect { name: None, address, port, protocol: Protocol::Tcp };
+    let verdict = decide(&rules.policy, &access);
+    if verdict.allowed {
+        return None;
+    }
+    let refused = Refused { host: address.to_string(), name: None, address: Some(address), port, verdict };
+    Some(refused.violation(rules, remedy(&rules.policy, &refused, &access)))
 }
 
 pub(super) fn milliseconds(time: Duration) -> u64 {

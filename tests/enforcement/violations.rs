@@ -19,6 +19,11 @@ fn events(scene: &Scene) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
+/// How many refusals events stand for.
+fn counted(events: &[Value]) -> u64 {
+    events.iter().map(|event| event["count"].as_u64().unwrap_or(1)).sum()
+}
+
 /// A scene whose refusals are written down.
 fn scene(engine: &str, rules: &str) -> Scene {
     Scene::new().policy(rules).with(["--engine", engine, "--events", "../events"])
@@ -62,7 +67,7 @@ fn a_refused_write_is_told_with_its_rule_its_reason_and_what_would_allow_it() {
             assert!(output.stderr.contains(&line), "{engine} {user:?}: {line}\n{}", output.stderr);
         }
         let events = events(&scene);
-        assert_eq!(events.len(), 5, "{events:?}");
+        assert_eq!(counted(&events), 5, "{events:?}");
         let mut first = events[0].clone();
         assert!(first["pid"].as_i64().unwrap() > 1 && first["timestamp"].as_str().unwrap().ends_with('Z'));
         for field in ["pid", "timestamp"] {
@@ -80,6 +85,87 @@ fn a_refused_write_is_told_with_its_rule_its_reason_and_what_would_allow_it() {
             "remedy": format!("allow write {home}/work/kept/a"),
         });
         assert_eq!(first, expected, "{engine} {user:?}");
+    });
+}
+
+/// What is probed again and again, and the kernel decides, is told at once and then counted; what was refused is told each time.
+#[test]
+fn a_probe_is_told_once_with_how_often() {
+    each(|engine, user| {
+        let rules = "allow read, write $WORKSPACE\ndeny write $WORKSPACE/kept";
+        let scene = scene(engine, rules).by(user).file("work/kept/a", "a");
+        let begin = std::time::Instant::now();
+        scene.run("i=0; while [ $i -lt 300 ]; do echo x > kept/a; i=$((i + 1)); done; true").ok();
+        let seconds = begin.elapsed().as_secs();
+        let probes = events(&scene);
+        assert_eq!(counted(&probes), 300, "{engine} {user:?} {probes:?}");
+        assert!(probes.len() as u64 <= seconds + 2, "{engine} {user:?} {seconds} {probes:?}");
+        assert_eq!(probes[0].get("count"), None);
+
+        let scene = scene.policy("allow read, write $WORKSPACE\ndeny write $WORKSPACE/**/*.denied");
+        scene.run("for i in 1 2 3 4 5; do echo x > a.denied; done; true").ok();
+        let refused = events(&scene);
+        assert_eq!(refused.len(), 5, "{engine} {user:?} {refused:?}");
+        assert!(refused.iter().all(|event| event["outcome"] == "refused" && event.get("count").is_none()));
+    });
+}
+
+/// A policy that lets nothing be connected to: who tries is told, and by which rule, or none, it is refused.
+#[test]
+fn where_there_is_no_network_connecting_and_looking_up_are_told() {
+    const TRIES: &str = r#"
+import errno, socket
+def connect(family, kind, *address):
+    with socket.socket(family, kind) as socket_:
+        socket_.settimeout(5)
+        try:
+            socket_.connect(address)
+        except OSError as error:
+            print(errno.errorcode[error.errno], *address, flush=True)
+four, six, stream, datagram = socket.AF_INET, socket.AF_INET6, socket.SOCK_STREAM, socket.SOCK_DGRAM
+connect(four, stream, "192.0.2.1", 443)
+connect(four, stream, "198.51.100.7", 22)
+connect(six, stream, "2001:db8::1", 80)
+# None of these is: its own loopback, and what only chooses an address to come from.
+connect(four, stream, "127.0.0.1", 9)
+connect(six, stream, "::1", 9)
+connect(four, datagram, "192.0.2.1", 9)
+try:
+    socket.getaddrinfo("a.example", 443)
+except OSError:
+    print("unknown")
+"#;
+    each(|engine, user| {
+        let rules = "use std/python\nallow read, write $WORKSPACE\ndeny connect 192.0.2.0/24 because \"it is a test\"";
+        let scene = scene(engine, rules).by(user);
+        let output = scene.run_command(["python3", "-S", "-c", TRIES]);
+        let said = output.ok().lines().filter(|line| line.starts_with("ECONNREFUSED") || *line == "unknown").count();
+        assert_eq!(said, 3, "{engine} {user:?} {output:?}");
+        let (names, connections): (Vec<_>, Vec<_>) =
+            events(&scene).into_iter().partition(|event| event["operation"] == "resolve");
+        let policy = scene.home().join("test.policy").display().to_string();
+        let told: Vec<_> = connections
+            .iter()
+            .map(|event| {
+                assert_eq!((&event["outcome"], &event["comm"]), (&"refused".into(), &"python3".into()), "{event}");
+                assert!(event["pid"].as_i64().unwrap() > 1);
+                (event["host"].clone(), event["port"].clone(), event["rule"]["line"].clone(), event["remedy"].clone())
+            })
+            .collect();
+        let text = |text: &str| Value::from(text);
+        let expected = [
+            (text("192.0.2.1"), json!(443), json!(6), text("allow connect 192.0.2.1:443")),
+            (text("198.51.100.7"), json!(22), Value::Null, text("allow connect 198.51.100.7:22")),
+            (text("2001:db8::1"), json!(80), Value::Null, text("allow connect [2001:db8::1]:80")),
+        ];
+        assert_eq!(told, expected, "{engine} {user:?}");
+        assert!(!names.is_empty() && names.iter().all(|event| event.get("host").is_none()), "{names:?}");
+        for line in [
+            format!("1 connection to 192.0.2.1:443 refused by {policy}:6 (because it is a test)"),
+            format!("{} look-up", counted(&names)),
+        ] {
+            assert!(output.stderr.contains(&line), "{engine} {user:?}: {line}\n{}", output.stderr);
+        }
     });
 }
 
@@ -333,11 +419,7 @@ for child in children:
         );
         let output = scene.run_command(["python3", "-S", "-c", &script]);
         output.ok();
-        let counted: u64 = events(&scene)
-            .iter()
-            .map(|event| if event["type"] == "dropped" { event["count"].as_u64().unwrap() } else { 1 })
-            .sum();
-        assert_eq!(counted, 4 * EACH, "{engine} {user:?}");
+        assert_eq!(counted(&events(&scene)), 4 * EACH, "{engine} {user:?}");
         let said: u64 = output.stderr.split_whitespace().find_map(|word| word.parse().ok()).unwrap();
         assert!(said > 0 && output.stderr.contains("more refused"), "{}", output.stderr);
     });

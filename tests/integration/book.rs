@@ -238,6 +238,7 @@ fn the_schema_of_events_is_that_of_the_code() {
     let full = Violation {
         pid: Some(1),
         comm: some("sh"),
+        count: Some(2),
         path: some("/x"),
         host: some("x"),
         port: Some(1),

@@ -22,6 +22,7 @@ mod rules;
 mod socket;
 mod task;
 mod unix;
+mod unreached;
 
 pub use task::{CAPABILITIES, may_look};
 
@@ -67,6 +68,8 @@ pub struct Broker {
     control: Control,
     /// Which calls about files are made here, and not only told of.
     performed: Watch,
+    /// Its network leads nowhere: nobody serves it.
+    is_apart: bool,
     /// What tests take out: without [`Defence::Performed`], what was looked at is left to the kernel.
     missing: Vec<Defence>,
     /// Held by whoever makes such a call: nothing moves meanwhile that moves by this process.
@@ -90,6 +93,7 @@ impl Broker {
         proc: OwnedFd,
         control: Control,
         performed: Watch,
+        is_apart: bool,
         missing: &[Defence],
     ) -> Arc<Broker> {
         Arc::new(Broker {
@@ -97,6 +101,7 @@ impl Broker {
             proc,
             control,
             performed,
+            is_apart,
             missing: missing.to_vec(),
             acting: Mutex::default(),
             threads: AtomicUsize::new(0),
@@ -263,7 +268,11 @@ impl Broker {
         } else {
             // What it may reach is decided elsewhere; made here, since a descriptor can be another socket by the time the
             // kernel looks at it.
-            Ok(self.perform(call, socket.as_fd(), &address))
+            let answer = self.perform(call, socket.as_fd(), &address);
+            if let Answer::Done | Answer::Failed(_) = answer {
+                self.tell_unreached(&task, socket.as_fd(), &address, answer);
+            }
+            Ok(answer)
         }
     }
 
@@ -321,6 +330,13 @@ impl Broker {
                     socket::interrupt(*thread);
                 }
             }
+        }
+    }
+
+    /// Tells the supervisor, and never waits: what it does not take in time is counted.
+    fn tell_at_once(&self, report: &Report) {
+        if self.control.report_at_once(report).is_err() {
+            self.untold.fetch_add(1, Ordering::Relaxed);
         }
     }
 

@@ -13,7 +13,7 @@
 mod report;
 mod word;
 
-pub use report::{Attempt, Failure, Missing, Question, Report, Stage};
+pub use report::{Attempt, Failure, Missing, Question, Report, Stage, Unreached};
 pub use word::Word;
 
 use nix::errno::Errno;
@@ -316,6 +316,14 @@ mod tests {
             theirs.report(&Report::Tried(sent.clone())).unwrap();
             match ours.receive(MsgFlags::empty()).unwrap() {
                 Some(Report::Tried(got)) => assert_eq!(got, sent),
+                other => panic!("{other:?}"),
+            }
+        }
+        for to in [None, Some("[2001:db8::1]:443".parse().unwrap()), Some("192.0.2.7:80".parse().unwrap())] {
+            let sent = Unreached { process: 7, name: b"a b".to_vec(), to };
+            theirs.report(&Report::Unreached(sent.clone())).unwrap();
+            match ours.receive(MsgFlags::empty()).unwrap() {
+                Some(Report::Unreached(got)) => assert_eq!(got, sent),
                 other => panic!("{other:?}"),
             }
         }

@@ -54,6 +54,7 @@ pub fn run(
     let proc = proc.filter(|_| broker::may_look().is_ok());
     // What is served takes descriptors of ours; the command gets the caller's limit back.
     supervisor::raise_open_files().map_err(|errno| Failure::setup("raise the limit of open files", errno))?;
+    let is_apart = doors.is_none();
     let (ours, theirs) = Control::pair().map_err(|errno| Failure::setup("make a control socket", errno))?;
     let Some(child) = kernel::fork().map_err(|errno| Failure::setup("fork", errno))? else {
         drop(ours);
@@ -63,24 +64,26 @@ pub fn run(
     // Only now, since who hears it may let this process go before others, and the command with it if it were made later.
     ready(control, doors)?;
     ours.give_turn(proc.is_some()).map_err(|errno| Failure::setup("start the command", errno))?;
-    let broker = hear(control, &ours, proc, &command.missing, command.syscalls.performed)?;
+    let broker = hear(control, &ours, proc, &command.missing, command.syscalls.performed, is_apart)?;
     drop((ours, command));
     attend(control, child, broker.as_ref(), lookout)
 }
 
-/// Who serves what the command's filter notifies of, the calls about `files` too; waits until it is in force. The command has ended where it is not.
+/// Who serves what the command's filter notifies of, in a network that leads nowhere or that the supervisor serves; waits until it is
+/// in force. The command has ended where it is not.
 pub fn hear(
     control: &Control,
     command: &Control,
     proc: Option<OwnedFd>,
     missing: &[Defence],
     performed: Watch,
+    is_apart: bool,
 ) -> Result<Option<Arc<Broker>>, Failure> {
     let failed = |errno| Failure::setup("listen to the system call filter", errno);
     match (command.take_listener(), proc) {
         (Ok(listener), Some(proc)) => {
             let control = control.try_clone().map_err(failed)?;
-            Ok(Some(Broker::new(listener, proc, control, performed, missing)))
+            Ok(Some(Broker::new(listener, proc, control, performed, is_apart, missing)))
         }
         (Ok(_), None) => Err(failed(Errno::ENOTSUP)),
         (Err(why), _) => {

@@ -202,8 +202,9 @@ fn prepare(
     if doors.is_some() {
         mounts::cover_names()?;
     }
+    let is_apart = doors.is_none();
     init::ready(control, doors)?;
-    let broker = init::hear(control, &ours, proc, missing, plan.syscalls.performed)?;
+    let broker = init::hear(control, &ours, proc, missing, plan.syscalls.performed, is_apart)?;
     turn(ours.give_turn(alone))?;
     let lookout = Lookout::new(&plan.limits, procfs.as_ref());
     drop((ours, bell, plan, procfs));

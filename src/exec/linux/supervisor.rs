@@ -1,5 +1,6 @@
 //! The half that stays outside: passes signals in, serves the proxy, watches the wall clock, and tells how it ended.
 
+mod connections;
 mod files;
 mod first;
 mod lacking;
@@ -275,6 +276,7 @@ impl Supervisor<'_> {
                 let _ = self.started.control.say(files::rules(self.decides));
             }
             Report::Tried(attempt) => self.files.tell(self.decides, attempt),
+            Report::Unreached(unreached) => connections::unreached(self.decides, unreached),
             Report::Passed(Breach { limit, found }) => {
                 self.tell_breach(limit, found);
                 self.end(Exit::Over(limit));

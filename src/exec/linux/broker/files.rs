@@ -114,11 +114,8 @@ impl Broker {
         Some(())
     }
 
-    /// Never waits: what the supervisor does not take in time is counted.
     pub(super) fn tell(&self, attempt: Attempt) {
-        if self.control.report_at_once(&Report::Tried(attempt)).is_err() {
-            self.untold.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        }
+        self.tell_at_once(&Report::Tried(attempt));
     }
 }
 

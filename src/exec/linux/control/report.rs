@@ -5,6 +5,7 @@ use crate::exec::linux::tree::Breach;
 use crate::vocabulary::{LimitKind, Verb};
 use nix::errno::Errno;
 use nix::sys::socket::MsgFlags;
+use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 
 /// What could not be done inside, on its way out.
@@ -65,6 +66,8 @@ pub enum Report {
     WantsRules,
     /// The command tries what they refuse.
     Tried(Attempt),
+    /// A connection for which there is no way.
+    Unreached(Unreached),
     /// So many attempts were not reported, as nobody listened in time.
     Untold(u64),
     /// A limit was passed, and everything is ended.
@@ -83,6 +86,16 @@ pub struct Attempt {
     pub path: Vec<u8>,
     /// It was refused; else the kernel decides after this.
     pub performed: bool,
+}
+
+/// Somebody connects to what the sandbox's network does not lead to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unreached {
+    /// As of an [`Attempt`].
+    pub process: i32,
+    pub name: Vec<u8>,
+    /// To a name server, with a question, where there is none.
+    pub to: Option<SocketAddr>,
 }
 
 /// May the command connect to this socket of the host?
@@ -142,6 +155,11 @@ impl Control {
                 let length = u8::try_from(name.len()).unwrap_or_default();
                 asked = [&[verb, u8::from(attempt.performed), length], name, &attempt.path[..]].concat();
                 (b'T', attempt.process, &asked, &[][..])
+            }
+            Report::Unreached(unreached) => {
+                let to = unreached.to.map(|to| to.to_string()).unwrap_or_default();
+                asked = [to.as_bytes(), b" ", &unreached.name[..]].concat();
+                (b'Z', unreached.process, &asked, &[][..])
             }
             Report::Untold(count) => {
                 asked = count.to_ne_bytes().to_vec();
@@ -207,6 +225,16 @@ impl Control {
                 let (found, word) = text.split_first_chunk().ok_or(Errno::EBADMSG)?;
                 let limit = str::from_utf8(word).ok().and_then(LimitKind::from_word).ok_or(Errno::EBADMSG)?;
                 Report::Passed(Breach { limit, found: u64::from_ne_bytes(*found) })
+            }
+            b'Z' => {
+                let space = text.iter().position(|byte| *byte == b' ').ok_or(Errno::EBADMSG)?;
+                let (to, name) = (&text[..space], text[space + 1..].to_vec());
+                let to = match str::from_utf8(to) {
+                    Ok("") => None,
+                    Ok(to) => Some(to.parse().map_err(|_| Errno::EBADMSG)?),
+                    Err(_) => return Err(Errno::EBADMSG),
+                };
+                Report::Unreached(Unreached { process: value, name, to })
             }
             b'N' => Report::Untold(u64::from_ne_bytes(text.try_into().map_err(|_| Errno::EBADMSG)?)),
             _ => return Err(Errno::EBADMSG),
