@@ -1,6 +1,6 @@
 //! What is said about a policy: a [`Diagnostic`] with its [`Code`], its place, and what to do.
 //!
-//! Every room declares the codes it raises with [`codes!`](crate::codes!); `crate::CODES` lists them all. Rendering for
+//! Every room declares the codes it raises with [`codes!`]; `crate::CODES` lists them all. Rendering for
 //! people is in `render`, for machines in `json`. This module decides nothing about policies.
 
 mod json;
@@ -165,7 +165,6 @@ pub fn any_error(diagnostics: &[Diagnostic]) -> bool {
 ///     pub DEAD_RULE = "dead-rule", Warning;
 /// }
 /// ```
-#[macro_export]
 macro_rules! codes {
     ($($(#[doc = $doc:literal])+ pub $ident:ident = $name:literal, $level:ident;)+) => {
         $(
@@ -180,3 +179,4 @@ macro_rules! codes {
         pub static CODES: &[&$crate::diagnostic::Code] = &[$(&$ident),+];
     };
 }
+pub(crate) use codes;

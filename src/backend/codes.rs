@@ -1,6 +1,6 @@
 //! What is said of a policy for more than one system.
 
-use crate::codes;
+use crate::diagnostic::codes;
 
 codes! {
     /// # `grant-without-read`

@@ -1,6 +1,6 @@
 //! The findings `bind` raises. Each doc comment is the finding's page in the book.
 
-crate::codes! {
+crate::diagnostic::codes! {
     /// # `unset-variable`
     ///
     /// ## What it says

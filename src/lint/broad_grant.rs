@@ -5,8 +5,8 @@
 pub(super) mod suffix;
 
 use super::{granted, is_given, listed, place};
-use crate::codes;
 use crate::diagnostic::Diagnostic;
+use crate::diagnostic::codes;
 use crate::ir::{Access, Policy, Rule, RuleId, Subject, decide, special};
 use crate::sets::address::AddressSet;
 use crate::sets::host::{Host, HostSet, Pattern};

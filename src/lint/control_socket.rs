@@ -4,8 +4,8 @@
 
 use super::granted::{Granted, allows};
 use super::place;
-use crate::codes;
 use crate::diagnostic::Diagnostic;
+use crate::diagnostic::codes;
 use crate::vocabulary::Verb;
 
 codes! {

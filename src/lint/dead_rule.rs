@@ -2,7 +2,7 @@
 
 use super::{is_given, listed};
 use crate::analysis::{Answer, Budget, Study, Worth};
-use crate::codes;
+use crate::diagnostic::codes;
 use crate::diagnostic::{Diagnostic, Fix};
 use crate::ir::{Access, RuleId};
 use crate::source::Span;

@@ -3,8 +3,8 @@
 use super::listed;
 use super::undecided::undecided;
 use crate::analysis::{Answer, Budget, Study};
-use crate::codes;
 use crate::diagnostic::Diagnostic;
+use crate::diagnostic::codes;
 use crate::ir::{Expect, Subject, decide};
 
 codes! {

@@ -2,8 +2,8 @@
 //!
 //! Where the other names are is not looked for on the disk: those that rules name are known.
 
-use crate::codes;
 use crate::diagnostic::Diagnostic;
+use crate::diagnostic::codes;
 use crate::ir::{Access, HardLink, Policy, Verdict, decide};
 use crate::sets::path::AbsPath;
 use crate::vocabulary::Effect;

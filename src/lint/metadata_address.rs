@@ -3,8 +3,8 @@
 //! The addresses are those of the table in [`special`]; a name never reaches one, so rules about addresses are all there is.
 
 use super::is_given;
-use crate::codes;
 use crate::diagnostic::Diagnostic;
+use crate::diagnostic::codes;
 use crate::ir::special::{self, Range};
 use crate::ir::{Access, Policy, Rule, RuleId, Subject, decide, more_specific};
 use crate::sets::address::{self, AddressSet};

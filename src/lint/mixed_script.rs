@@ -3,8 +3,8 @@
 //! Whether a name is spelled canonically at all has been asked when it was read.
 
 use super::{is_given, listed};
-use crate::codes;
 use crate::diagnostic::Diagnostic;
+use crate::diagnostic::codes;
 use crate::ir::{Access, Policy, Subject, decide, special};
 use crate::sets::host::{Host, HostSet, Label, Pattern, readable};
 use crate::sets::peer::{Endpoint, PeerSet, Protocol};

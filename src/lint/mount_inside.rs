@@ -1,8 +1,8 @@
 //! File systems that are mounted inside a tree that a rule allows.
 
 use super::{granted, is_given};
-use crate::codes;
 use crate::diagnostic::Diagnostic;
+use crate::diagnostic::codes;
 use crate::ir::{MountFact, Policy, Subject, decide};
 use crate::sets::path::Pattern;
 use crate::vocabulary::{Effect, Verb};

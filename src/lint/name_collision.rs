@@ -2,8 +2,8 @@
 //! to the normalisation form.
 
 use super::{granted, is_given};
-use crate::codes;
 use crate::diagnostic::Diagnostic;
+use crate::diagnostic::codes;
 use crate::ir::{Access, Policy, Rule, Subject, decide};
 use crate::sets::path::{AbsPath, FileName, fold};
 use crate::vocabulary::{Effect, System, Verb};

@@ -2,8 +2,8 @@
 
 use super::{is_given, listed};
 use crate::analysis::{Answer, Budget, Study};
-use crate::codes;
 use crate::diagnostic::Diagnostic;
+use crate::diagnostic::codes;
 use crate::ir::RuleId;
 use crate::vocabulary::Effect;
 

@@ -6,7 +6,7 @@
 use super::proofs;
 use super::undecided::undecided;
 use crate::analysis::short;
-use crate::codes;
+use crate::diagnostic::codes;
 use crate::diagnostic::{Diagnostic, Level};
 use crate::ir::{Assume, Policy, Subject};
 use crate::sets::path::{AbsPath, PathSet, Pattern, Start};

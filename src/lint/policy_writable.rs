@@ -3,8 +3,8 @@
 //! Which files those are is a fact of the machine; without one nothing is said.
 
 use super::granted;
-use crate::codes;
 use crate::diagnostic::Diagnostic;
+use crate::diagnostic::codes;
 use crate::ir::{Access, Policy, Subject, decide};
 use crate::vocabulary::Verb;
 

@@ -3,7 +3,7 @@
 use super::dead_rule::removal;
 use super::listed;
 use crate::analysis::{Study, Worth};
-use crate::codes;
+use crate::diagnostic::codes;
 use crate::diagnostic::{Diagnostic, Label};
 use crate::ir::{Access, RuleId};
 use crate::vocabulary::Effect;

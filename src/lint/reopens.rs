@@ -2,7 +2,7 @@
 
 use super::listed;
 use crate::analysis::{Study, Worth};
-use crate::codes;
+use crate::diagnostic::codes;
 use crate::diagnostic::{Diagnostic, Level};
 use crate::ir::RuleId;
 

@@ -6,7 +6,7 @@
 use super::granted::{Granted, allows};
 use super::place;
 use super::shell_config::{Lists, is_near};
-use crate::codes;
+use crate::diagnostic::codes;
 use crate::diagnostic::{Diagnostic, Level};
 use crate::ir::{Policy, Rule, Subject};
 use crate::sets::path::{AbsPath, Pattern};

@@ -3,7 +3,7 @@
 //! A suppression accepts a gap or silences a lint; it never makes a policy readable that is not, since text that does
 //! not parse has no statement to stand above.
 
-use crate::codes;
+use crate::diagnostic::codes;
 use crate::diagnostic::{Code, Diagnostic, Fix, Level};
 use crate::ir::{Policy, Suppression};
 use crate::source::Span;

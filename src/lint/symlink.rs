@@ -5,7 +5,7 @@
 //! error. This says where the reader may be deceived.
 
 use super::{granted, is_given, place};
-use crate::codes;
+use crate::diagnostic::codes;
 use crate::diagnostic::{Diagnostic, Level};
 use crate::ir::{Access, LinkFact, Policy, Rule, Subject, decide};
 use crate::sets::path::{AbsPath, Pattern};

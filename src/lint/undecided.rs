@@ -1,7 +1,7 @@
 //! What could not be decided within its budget: never taken for yes.
 
-use crate::codes;
 use crate::diagnostic::Diagnostic;
+use crate::diagnostic::codes;
 use crate::source::Span;
 
 codes! {

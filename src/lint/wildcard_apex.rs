@@ -2,8 +2,8 @@
 
 use super::broad_grant::suffix;
 use super::is_given;
-use crate::codes;
 use crate::diagnostic::Diagnostic;
+use crate::diagnostic::codes;
 use crate::ir::{Access, Policy, Subject, decide, special};
 use crate::sets::host::{Host, HostSet, Pattern};
 use crate::sets::peer::{Endpoint, Protocol};

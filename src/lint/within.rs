@@ -3,8 +3,8 @@
 use super::listed;
 use super::undecided::undecided;
 use crate::analysis::{self, Answer, Budget, Study};
-use crate::codes;
 use crate::diagnostic::Diagnostic;
+use crate::diagnostic::codes;
 use crate::ir::{Access, Policy, Within, decide, special};
 use crate::vocabulary::{LimitKind, Verb};
 

@@ -5,7 +5,7 @@
 use super::granted::{Granted, allows};
 use super::shell_config::Lists;
 use super::{place, start_up_file};
-use crate::codes;
+use crate::diagnostic::codes;
 use crate::diagnostic::{Diagnostic, Level};
 use crate::ir::{RuleId, Subject};
 use crate::sets::glob::{Glob, Piece};

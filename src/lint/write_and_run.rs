@@ -4,7 +4,7 @@
 
 use super::granted::{Granted, allows};
 use super::place;
-use crate::codes;
+use crate::diagnostic::codes;
 use crate::diagnostic::{Diagnostic, Label};
 use crate::ir::{Access, Rule};
 use crate::sets::path::{AbsPath, PathSet};

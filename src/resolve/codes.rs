@@ -1,6 +1,6 @@
 //! The findings `resolve` raises. Each doc comment is the finding's page in the book.
 
-crate::codes! {
+crate::diagnostic::codes! {
     /// # `include`
     ///
     /// ## What it says

@@ -1,6 +1,6 @@
 //! The codes that a text can raise by how it is written, and their pages.
 
-crate::codes! {
+crate::diagnostic::codes! {
     /// # `syntax`
     ///
     /// ## What it says

@@ -3,7 +3,7 @@
 use crate::backend::PINNED_DIRECTORY;
 pub(super) use crate::backend::codes::{GRANT_WITHOUT_READ, PROXY_ONLY, UNENFORCEABLE};
 use crate::backend::gap::Kind;
-use crate::codes;
+use crate::diagnostic::codes;
 
 codes! {
     /// # `other-spellings`

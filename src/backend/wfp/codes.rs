@@ -3,8 +3,8 @@
 use crate::backend::bubblewrap::{EXEC_BY_CONTENT, LATER_NAMES, NOT_GRANTED};
 use crate::backend::gap::Kind;
 use crate::backend::{PINNED_DIRECTORY, PROXY_ONLY};
-use crate::codes;
 use crate::diagnostic::Code;
+use crate::diagnostic::codes;
 
 codes! {
     /// # `system-resolver`

@@ -2,7 +2,7 @@
 
 pub(super) use crate::backend::codes::{GRANT_WITHOUT_READ, PROXY_ONLY, UNENFORCEABLE};
 use crate::backend::gap::Kind;
-use crate::codes;
+use crate::diagnostic::codes;
 
 /// The message of [`NEST_CONFLICT`].
 pub(super) const NEST_CONFLICT_SAYS: &str = "`--nest` cannot hold a rule over names that do not exist yet";
