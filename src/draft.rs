@@ -341,25 +341,25 @@ impl Drafter<'_> {
         self.draft.refused.push((number, refusal));
     }
 
-    /// Leaves out what others make unnecessary.
+    /// Leaves out what others make unnecessary, each of its wishes by itself: so that whoever allows it says so.
     fn finish(mut self, wishes: &[Wish]) -> Draft {
         let mut at = 0;
         while at < self.draft.proposals.len() {
-            let rest = self.draft.proposals.iter().enumerate().filter(|(other, _)| *other != at);
-            let rules: Vec<Rule> = rest.flat_map(|(_, proposal)| proposal.rules.clone()).collect();
-            let without = amended(self.ground.policy, &rules);
-            let needless = |number: &usize| wishes[*number].accesses.iter().all(|it| without.decide(it).allowed);
-            if self.draft.proposals[at].wishes.iter().all(needless) {
+            let rest: Vec<&Proposal> =
+                self.draft.proposals.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, it)| it).collect();
+            let together: Vec<Rule> = rest.iter().flat_map(|proposal| proposal.rules.clone()).collect();
+            let allows =
+                |policy: &Kept, number: usize| wishes[number].accesses.iter().all(|it| policy.decide(it).allowed);
+            let without = amended(self.ground.policy, &together);
+            let numbers = &self.draft.proposals[at].wishes;
+            let alone =
+                |number: &usize| rest.iter().position(|it| allows(&amended(self.ground.policy, &it.rules), *number));
+            let needless = numbers.iter().all(|number| allows(&without, *number));
+            let others: Option<Vec<usize>> = if needless { numbers.iter().map(alone).collect() } else { None };
+            if let Some(others) = others {
                 let gone = self.draft.proposals.remove(at);
-                // Whoever allows it says so.
-                for number in gone.wishes {
-                    let allows = |proposal: &&mut Proposal| {
-                        let alone = amended(self.ground.policy, &proposal.rules);
-                        wishes[number].accesses.iter().all(|access| alone.decide(access).allowed)
-                    };
-                    if let Some(proposal) = self.draft.proposals.iter_mut().find(allows) {
-                        proposal.wishes.push(number);
-                    }
+                for (number, other) in gone.wishes.into_iter().zip(others) {
+                    self.draft.proposals[other].wishes.push(number);
                 }
             } else {
                 at += 1;
