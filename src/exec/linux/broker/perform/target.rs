@@ -54,10 +54,7 @@ pub fn find(task: &Task<'_>, way: Way, follow: bool, proc: BorrowedFd<'_>) -> Re
 /// What a name in a directory is, with the directory opened anew by its own name: whatever the first one was reached by, the
 /// call is made where the name says.
 fn named(directory: &OwnedFd, last: &[u8], slash: bool, proc: BorrowedFd<'_>) -> Result<Named, Errno> {
-    let above = shown(directory, proc)?;
-    let opened = open_name(&above, OFlag::O_DIRECTORY)?;
-    let seen = fstat(&opened)?;
-    same(&fstat(directory)?, &seen)?;
+    let (above, opened, seen) = by_name(directory, OFlag::O_DIRECTORY, proc)?;
     let name = above.join_all(&[FileName::from(last)]);
     let last = CString::new(last).map_err(|_| Errno::EINVAL)?;
     Ok(Named { directory: opened, last, name, slash, device: seen.st_dev })
@@ -73,13 +70,19 @@ pub fn of_descriptor(task: &Task<'_>, number: i32, proc: BorrowedFd<'_>) -> Resu
     Ok(Node { place, name, opened: Some(opened) })
 }
 
-/// Where the sandbox shows a node: by its name, it is this one. `EACCES`: nowhere; `ENOENT`: not any more.
+/// Where the sandbox shows a node. `EACCES`: nowhere; `ENOENT`: not any more.
 fn shown(node: &OwnedFd, proc: BorrowedFd<'_>) -> Result<AbsPath, Errno> {
+    by_name(node, OFlag::O_NOFOLLOW, proc).map(|(name, ..)| name)
+}
+
+/// The same, and the node opened anew by that name, which is this one.
+fn by_name(node: &OwnedFd, more: OFlag, proc: BorrowedFd<'_>) -> Result<(AbsPath, OwnedFd, FileStat), Errno> {
     let seen = fstat(node)?;
     let name = place::name_of(node, proc).ok_or(if seen.st_nlink == 0 { Errno::ENOENT } else { Errno::EACCES })?;
     let name = AbsPath::parse(&name).map_err(|_| Errno::EACCES)?;
-    let there = open_name(&name, OFlag::O_NOFOLLOW)?;
-    same(&seen, &fstat(&there)?).map(|()| name)
+    let there = open_name(&name, more)?;
+    let found = fstat(&there)?;
+    same(&seen, &found).map(|()| (name, there, found))
 }
 
 /// Opens what a name is, as a place, following no link.
