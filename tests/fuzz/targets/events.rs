@@ -20,8 +20,9 @@ fuzz_target!(|bytes: &[u8]| {
     let mut tally = Tally::new(16);
     for event in &events {
         let line = serde_json::to_vec(event).expect("an event can be written");
-        let again = Reader::new(&line[..]).last();
-        assert_eq!(again.as_ref(), Some(event));
+        let mut again = Reader::new(&line[..]);
+        assert_eq!(again.event().expect("memory can be read"), None, "a line ends with its end");
+        assert_eq!(again.last().as_ref(), Some(event));
         tally.add(event.clone());
     }
     let _ = page(&tally, &[]);
