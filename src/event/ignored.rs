@@ -57,10 +57,7 @@ impl Sink for Ignored {
 
 /// Whether it leaves out what is asked for whatever name: a look-up of one that nobody saw, too.
 fn is_about_every_name(ignore: &Ignore) -> bool {
-    let hosts = match &ignore.subject {
-        Subject::Peers(PeerSet { endpoint: Endpoint::Hosts(hosts), .. }) => hosts,
-        _ => return false,
-    };
+    let Subject::Peers(PeerSet { endpoint: Endpoint::Hosts(hosts), .. }) = &ignore.subject else { return false };
     ignore.verb == Verb::Connect && hosts.include.contains(&Pattern::Any) && hosts.exclude.is_empty()
 }
 

@@ -43,7 +43,9 @@ impl Repeated {
     fn pass_on(&self, known: &mut HashMap<Violation, Held>) {
         let mut held: Vec<Violation> = known.values_mut().filter_map(Held::take).collect();
         held.sort_by(|one, other| one.timestamp.cmp(&other.timestamp));
-        held.into_iter().for_each(|violation| self.sink.report(Event::Violation(violation)));
+        for violation in held {
+            self.sink.report(Event::Violation(violation));
+        }
     }
 
     fn take(&self, violation: Violation, now: Instant) {
@@ -55,7 +57,9 @@ impl Repeated {
             held.last = Some(violation);
             if now.duration_since(held.passed_on) >= AGAIN {
                 held.passed_on = now;
-                held.take().into_iter().for_each(|violation| self.sink.report(Event::Violation(violation)));
+                if let Some(violation) = held.take() {
+                    self.sink.report(Event::Violation(violation));
+                }
             }
             return;
         }

@@ -281,7 +281,7 @@ fn names_of_one_domain_are_drafted_together() {
     }
     // Not the same is asked for, or too little.
     let mixed = ["a.example.org:443", "b.example.org:443", "c.example.org:80"].map(str::to_owned);
-    assert_eq!(drafted(&[mixed.clone()]).0, mixed.map(|name| format!("allow connect {name}")));
+    assert_eq!(drafted(std::slice::from_ref(&mixed)).0, mixed.map(|name| format!("allow connect {name}")));
 }
 
 /// What the policy must be within is not exceeded, and what reaches further than it is drafted narrower.

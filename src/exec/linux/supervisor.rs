@@ -276,7 +276,7 @@ impl Supervisor<'_> {
                 let _ = self.started.control.say(files::rules(self.decides));
             }
             Report::Tried(attempt) => self.files.tell(self.decides, attempt),
-            Report::Unreached(unreached) => connections::unreached(self.decides, unreached),
+            Report::Unreached(unreached) => connections::unreached(self.decides, &unreached),
             Report::Passed(Breach { limit, found }) => {
                 self.tell_breach(limit, found);
                 self.end(Exit::Over(limit));

@@ -8,7 +8,7 @@ use crate::ir::Why;
 use crate::proxy::refusal_of_address;
 
 /// Makes one an event. What a rule allows is not told: it fails for want of redirection, which is announced.
-pub fn unreached(decides: &Decides, unreached: Unreached) {
+pub fn unreached(decides: &Decides, unreached: &Unreached) {
     let Some(rules) = &decides.rules else { return };
     let violation = match unreached.to {
         Some(to) => refusal_of_address(rules, to.ip(), to.port()),
