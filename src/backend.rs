@@ -11,7 +11,7 @@ use crate::diagnostic::{Code, Level};
 use crate::vocabulary::System;
 use gap::{Direction, Kind};
 
-pub use codes::{GRANT_WITHOUT_READ, PINNED_DIRECTORY, PROXY_ONLY, UNENFORCEABLE};
+pub use codes::{GRANT_WITHOUT_READ, LIMIT_NOT_HELD, PINNED_DIRECTORY, PROXY_ONLY, UNENFORCEABLE};
 
 /// What the back ends say of policies.
 pub static CODES: &[&[&Code]] = &[codes::CODES, bubblewrap::CODES, seatbelt::CODES, wfp::CODES];

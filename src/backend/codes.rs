@@ -115,4 +115,33 @@ codes! {
     /// deny  write $WORKSPACE/2024/01
     /// ```
     pub PINNED_DIRECTORY = "pinned-directory", Note;
+
+    /// # `limit-not-held`
+    ///
+    /// ## What it says
+    /// A limit that a system has no means for: on macOS of memory and of processes, on Windows of open files and of the size of one.
+    /// It is not held. This is a *looser* gap.
+    ///
+    /// ## Why
+    /// macOS bounds memory not at all and processes for a user as a whole, whose other programs would be stopped as well; what it
+    /// bounds for each process are open files, the size of one, and processor time. Job objects of Windows bound memory, processes
+    /// and processor time. The runner bounds time on the clock.
+    ///
+    /// ## Example
+    /// ```policy,macos
+    /// srt 1
+    /// use std/system
+    /// default read deny
+    /// limit memory 1GiB
+    /// ```
+    ///
+    /// ## Use instead
+    /// ```policy,macos
+    /// srt 1
+    /// use std/system
+    /// default read deny
+    /// on linux, windows { limit memory 1GiB }
+    /// limit time 10m
+    /// ```
+    pub LIMIT_NOT_HELD = "limit-not-held", Error;
 }

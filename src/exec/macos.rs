@@ -64,7 +64,7 @@ fn run_by(tools: &Tools, profile: &Profile, mut launch: Launch, signals: Option<
     if launch.engine != Engine::Native {
         return Err(Error::elsewhere("use bubblewrap on macOS"));
     }
-    let held = limits::Held::of(&profile.limits)?;
+    let held = limits::Held::of(&profile.limits);
     let (events, happened) = mpsc::channel();
     let served = if profile.proxy { Some(serve(&mut launch, &events)?) } else { None };
     let tag = format!("srt-{:016x}", command::random());

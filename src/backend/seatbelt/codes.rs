@@ -1,8 +1,8 @@
 //! What lowering says of a policy for macOS: each gap between the policy and what the system holds.
 
-use crate::backend::PINNED_DIRECTORY;
 pub(super) use crate::backend::codes::{GRANT_WITHOUT_READ, PROXY_ONLY, UNENFORCEABLE};
 use crate::backend::gap::Kind;
+use crate::backend::{LIMIT_NOT_HELD, PINNED_DIRECTORY};
 use crate::diagnostic::codes;
 
 codes! {
@@ -135,6 +135,7 @@ pub static GAPS: &[Kind] = &[
     Kind::stricter(&SECOND_ROOT),
     Kind::stricter(&PROXY_ONLY),
     Kind::looser(&MOVED_DIRECTORY),
+    Kind::looser(&LIMIT_NOT_HELD),
 ];
 
 /// The entry of a code in the table.

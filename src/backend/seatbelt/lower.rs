@@ -9,15 +9,15 @@ use super::plan::{Clauses, Granted, Parameter, Plan, Withheld};
 use super::spelling::in_all_spellings;
 use crate::analysis::permission::{self, Permission, Prepared};
 use crate::analysis::{Answer, Budget, Member, openers};
-use crate::backend::PINNED_DIRECTORY;
 use crate::backend::gap::{Gap, Operation};
+use crate::backend::{LIMIT_NOT_HELD, PINNED_DIRECTORY};
 use crate::diagnostic::{Code, Diagnostic};
-use crate::ir::{Policy, Rule, Subject};
+use crate::ir::{LimitValue, Policy, Rule, Subject};
 use crate::sets::glob::Piece;
 use crate::sets::path::{AbsPath, PathSet, Pattern, Segment, Start};
 use crate::sets::peer::{Endpoint, PeerSet};
 use crate::source::Span;
-use crate::vocabulary::{Effect, Reach, Verb};
+use crate::vocabulary::{Effect, LimitKind, Reach, Verb};
 use std::collections::BTreeSet;
 
 /// Another name of all data; Apple's "About the read-only system volume": firmlinks lead from `/` into it.
@@ -41,7 +41,8 @@ pub struct Lowered {
     pub policy: Policy,
 }
 
-/// What of a policy stops a compile for macOS: what cannot be enforced, and its looser gaps.
+/// What of a policy stops a compile for macOS: what cannot be enforced, and its looser gaps over files. A limit that is not held there
+/// is for whoever compiles for it, or runs it there: most policies that have one are for another system.
 pub fn stopping(policy: &Policy) -> Vec<Diagnostic> {
     let policy = links::followed(policy);
     let mut said: Vec<_> = policy.rules.iter().filter_map(unenforceable).collect();
@@ -105,6 +106,7 @@ pub fn lower(policy: &Policy) -> Result<Lowered, Vec<Diagnostic>> {
     gaps.extend(pinned(&moves, &permissions));
     gaps.extend(open(&moves));
     gaps.extend(proxy_only(&policy));
+    gaps.extend(not_held(&policy));
     plan.parameters = parameters(&plan, &moves);
     Ok(Lowered { plan, gaps: once_each(gaps), policy })
 }
@@ -392,6 +394,18 @@ fn first_connect(policy: &Policy) -> Option<&Rule> {
         _ => false,
     };
     policy.rules.iter().filter(|rule| rule.effect == Effect::Allow && rule.verb == Verb::Connect).find(something)
+}
+
+/// Limits that macOS has no means for: of each process it bounds nothing but what setrlimit(2) says, and the number of processes
+/// for a user as a whole.
+fn not_held(policy: &Policy) -> Vec<Gap> {
+    let limited = [LimitKind::Memory, LimitKind::Processes].into_iter();
+    let limited = limited.filter_map(|kind| Some((kind, policy.limits.get(&kind)?)));
+    let gap = |(kind, limit): (LimitKind, &LimitValue)| {
+        let message = format!("macOS has no means to limit `{kind}` for one command");
+        gap(&LIMIT_NOT_HELD, message, limit.span, None, Vec::new())
+    };
+    limited.map(gap).collect()
 }
 
 fn proxy_only(policy: &Policy) -> Option<Gap> {

@@ -2,7 +2,7 @@
 
 use crate::backend::bubblewrap::{EXEC_BY_CONTENT, LATER_NAMES, NOT_GRANTED};
 use crate::backend::gap::Kind;
-use crate::backend::{PINNED_DIRECTORY, PROXY_ONLY};
+use crate::backend::{LIMIT_NOT_HELD, PINNED_DIRECTORY, PROXY_ONLY};
 use crate::diagnostic::Code;
 use crate::diagnostic::codes;
 
@@ -189,35 +189,6 @@ codes! {
     /// allow listen 127.0.0.1:8000
     /// ```
     pub KEPT_PORTS = "kept-ports", Note;
-
-    /// # `limit-not-held`
-    ///
-    /// ## What it says
-    /// A limit that Windows has no means for: of open files, or of the size of one. It is not held. This is a *looser* gap.
-    ///
-    /// ## Why
-    /// Job objects bound memory, processes and processor time, and the runner bounds time on the clock; that is all.
-    ///
-    /// ## Example
-    /// ```policy,windows
-    /// srt 1
-    /// # lint: allow(system-resolver) nothing is read that is worth a look-up of a name
-    /// # lint: allow(shared-loopback) its processes do not talk to each other
-    /// # lint: allow(every-account) nobody else uses this machine
-    /// default read deny
-    /// limit files 256
-    /// ```
-    ///
-    /// ## Use instead
-    /// ```policy,windows
-    /// srt 1
-    /// # lint: allow(system-resolver) nothing is read that is worth a look-up of a name
-    /// # lint: allow(shared-loopback) its processes do not talk to each other
-    /// # lint: allow(every-account) nobody else uses this machine
-    /// default read deny
-    /// limit memory 1GiB
-    /// ```
-    pub LIMIT_NOT_HELD = "limit-not-held", Error;
 
     /// # `no-such-place`
     ///

@@ -7,7 +7,7 @@ use crate::analysis::permission::{self, Permission, Prepared};
 use crate::analysis::{Answer, Budget, Cause, Member, Study, changes};
 use crate::backend::bubblewrap::{EXEC_BY_CONTENT, LATER_NAMES, NOT_GRANTED};
 use crate::backend::gap::{Gap, Operation};
-use crate::backend::{PROXY_ONLY, UNENFORCEABLE};
+use crate::backend::{LIMIT_NOT_HELD, PROXY_ONLY, UNENFORCEABLE};
 use crate::diagnostic::Diagnostic;
 use crate::ir::{Access, Origin, Policy, Rule, RuleId, Subject, Unset};
 use crate::sets::glob::{Glob, Piece};
@@ -75,7 +75,7 @@ fn said(policy: &Policy, needs: &Needs) -> Vec<Diagnostic> {
     for kind in [LimitKind::Files, LimitKind::Filesize] {
         if let Some(limit) = policy.limits.get(&kind) {
             let message = format!("Windows has no means to limit `{kind}`");
-            gaps.push(Diagnostic::new(&codes::LIMIT_NOT_HELD, message).label(limit.span, "not held"));
+            gaps.push(Diagnostic::new(&LIMIT_NOT_HELD, message).label(limit.span, "not held"));
         }
     }
     gaps.extend(proxy_ports(policy, needs));
