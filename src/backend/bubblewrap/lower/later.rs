@@ -270,7 +270,9 @@ impl Search<'_> {
         if pattern.is_literal() && !self.is_missing(&from) {
             return None;
         }
-        let inside = self.closed.iter().filter(|top| !pattern.is_literal() && top.is_inside(&from));
+        // What may be written or run and not be read is an error wherever it is found.
+        let looks = !(pattern.is_literal() || self.errors_alone && verb == Verb::Read);
+        let inside = self.closed.iter().filter(|top| looks && top.is_inside(&from));
         std::iter::once(&from).chain(inside).find_map(|root| {
             instances(pattern, root, self.judge.fresh()).into_iter().find(|path| {
                 self.given(path).is_some_and(|(given, _)| {

@@ -8,6 +8,8 @@ use crate::ir::{Access, BoundPolicy, NodeKind, decide};
 use crate::sets::path::AbsPath;
 use crate::vocabulary::Effect;
 use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use std::cell::Cell;
 
 fn names(depth: std::ops::RangeInclusive<usize>) -> impl Strategy<Value = String> {
     prop::collection::vec(prop::sample::select(vec!["a", "b", "c"]), depth)
@@ -66,7 +68,30 @@ fn says(bound: &BoundPolicy, access: &Access) -> bool {
     decide(bound, access).allowed
 }
 
-fn compare(bound: &BoundPolicy, listing: &Listing, lowered: &Lowered) -> Result<(), TestCaseError> {
+/// What a batch of machines came to.
+#[derive(Debug, Clone, Copy, Default)]
+struct Reached {
+    /// Accesses that were decided and looked at.
+    verdicts: usize,
+    allowed: usize,
+    /// Those that a gap explains.
+    by_gap: usize,
+}
+
+impl Reached {
+    fn count(&mut self, shown: bool, may: bool) {
+        self.verdicts += 1;
+        self.allowed += usize::from(may);
+        self.by_gap += usize::from(shown != may);
+    }
+}
+
+fn compare(
+    bound: &BoundPolicy,
+    listing: &Listing,
+    lowered: &Lowered,
+    reached: &mut Reached,
+) -> Result<(), TestCaseError> {
     let simulation = Simulation::new(&lowered.plan);
     let landlock = lowered.plan.landlock.as_ref().unwrap();
     let within =
@@ -93,11 +118,16 @@ fn compare(bound: &BoundPolicy, listing: &Listing, lowered: &Lowered) -> Result<
                 write == may_write || (write && has("directory-attributes")) || (!write && has("directory-alone")),
                 "change {path}: {write} {may_write} {shown:#?}"
             );
+            reached.count(read, may_read);
+            reached.count(write, may_write);
             continue;
         }
         prop_assert!(!write || within(&landlock.write, path), "landlock forbids writing {path}: {landlock:?}");
         prop_assert!(!exec || within(&landlock.exec, path), "landlock forbids running {path}: {landlock:?}");
         prop_assert_eq!((read, write, exec), (may_read, may_write, may_exec), "{} {:#?}", path, shown);
+        for (shown, may) in [(read, may_read), (write, may_write), (exec, may_exec)] {
+            reached.count(shown, may);
+        }
     }
     Ok(())
 }
@@ -120,16 +150,24 @@ fn pinned(listing: &Listing, lowered: &Lowered) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(1500), failure_persistence: None, ..ProptestConfig::default() })]
+/// How many machines are tried, and how many verdicts these must come to: `make test-long` sets PROPTEST_CASES to far more than
+/// the usual 256.
+#[allow(clippy::disallowed_methods)]
+fn wanted() -> (u32, usize) {
+    match std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()) {
+        Some(cases) if cases >= 20_000 => (cases, 100_000),
+        _ => (1500, 5_000),
+    }
+}
 
-    #[test]
-    fn mounts_show_what_decide_says(
-        lines in listing(),
-        statements in prop::collection::vec(rule(), 1..7),
-        open in prop::bool::ANY,
-        alias in prop::bool::weighted(0.3),
-    ) {
+#[test]
+fn mounts_show_what_decide_says() {
+    let (cases, verdicts) = wanted();
+    let config = Config { cases, failure_persistence: None, ..Config::default() };
+    let statements = prop::collection::vec(rule(), 1..7);
+    let drafts = (listing(), statements, prop::bool::ANY, prop::bool::weighted(0.3));
+    let all = Cell::new(Reached::default());
+    let outcome = TestRunner::new(config).run(&drafts, |(lines, statements, open, alias)| {
         let listing = machine(&lines, alias);
         let statements: Vec<&str> = statements.iter().map(String::as_str).collect();
         let default = if open { Effect::Allow } else { Effect::Deny };
@@ -137,14 +175,26 @@ proptest! {
         let errors = lower(&bound, &Needs { errors_alone: true, ..Needs::default() });
         match lower(&bound, &Needs::default()) {
             Ok(lowered) => {
-                compare(&bound, &listing, &lowered)?;
+                let mut reached = all.get();
+                compare(&bound, &listing, &lowered, &mut reached)?;
+                all.set(reached);
                 pinned(&listing, &lowered)?;
                 let errors = errors.unwrap();
-                let same = |gap: &&Diagnostic| gap.level == Level::Error;
-                prop_assert_eq!(lowered.gaps.iter().filter(same).collect::<Vec<_>>(), errors.gaps.iter().filter(same).collect::<Vec<_>>());
+                let same = |gaps: &[Diagnostic]| -> Vec<Diagnostic> {
+                    gaps.iter().filter(|gap| gap.level == Level::Error).cloned().collect()
+                };
+                prop_assert_eq!(same(&lowered.gaps), same(&errors.gaps));
                 prop_assert_eq!(lowered.plan, errors.plan);
             }
             Err(said) => prop_assert_eq!(Err(said), errors.map(|_| ())),
         }
-    }
+        Ok(())
+    });
+    outcome.unwrap_or_else(|found| panic!("{found}"));
+    let reached = all.get();
+    eprintln!("{reached:?}");
+    assert!(reached.verdicts >= verdicts, "{reached:?}");
+    assert!(reached.allowed * 5 >= reached.verdicts, "{reached:?}");
+    assert!((reached.verdicts - reached.allowed) * 5 >= reached.verdicts, "{reached:?}");
+    assert!(reached.by_gap * 300 >= reached.verdicts, "{reached:?}");
 }
