@@ -10,6 +10,7 @@ pub mod glob;
 pub mod host;
 mod intervals;
 pub mod many;
+pub mod mistake;
 pub mod name;
 pub mod path;
 pub mod peer;

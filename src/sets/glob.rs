@@ -3,6 +3,7 @@
 //! A character is a Unicode scalar, or one byte that is not part of UTF-8. Which characters may stand in a segment is
 //! the business of whoever uses the pattern.
 
+use super::mistake::{Mistake, made};
 use std::fmt;
 
 /// A part of a [`Glob`].
@@ -63,7 +64,8 @@ pub(super) fn push_char(text: &mut Vec<u8>, char: Char) {
 
 /// Whether a class takes a character.
 pub(super) fn in_class(negated: bool, ranges: &[(char, char)], char: Char) -> bool {
-    ranges.iter().any(|&(low, high)| (Char::from(low)..=Char::from(high)).contains(&char)) != negated
+    let (negated, early) = (negated && !made(Mistake::ClassIsNotNegated), Char::from(made(Mistake::ClassEndsEarly)));
+    ranges.iter().any(|&(low, high)| (Char::from(low)..=Char::from(high) - early).contains(&char)) != negated
 }
 
 impl Glob {

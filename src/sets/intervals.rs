@@ -1,5 +1,7 @@
 //! Sets of numbers as sorted, disjoint, inclusive intervals that do not touch.
 
+use super::mistake::{Mistake, made};
+
 /// An unsigned number whose neighbours are known.
 pub(super) trait Number: Copy + Ord {
     /// The next number, `None` at the end.
@@ -28,10 +30,11 @@ numbers!(u16, u32, u128);
 pub(super) fn normal<T: Number>(mut intervals: Vec<(T, T)>) -> Vec<(T, T)> {
     intervals.retain(|(low, high)| low <= high);
     intervals.sort_unstable();
+    let near = |last: T| if made(Mistake::GapIsClosed) { last.after()?.after() } else { last.after() };
     let mut merged: Vec<(T, T)> = Vec::with_capacity(intervals.len());
     for (low, high) in intervals {
         match merged.last_mut() {
-            Some((_, last)) if last.after().is_none_or(|next| low <= next) => *last = high.max(*last),
+            Some((_, last)) if near(*last).is_none_or(|next| low <= next) => *last = high.max(*last),
             _ => merged.push((low, high)),
         }
     }
@@ -72,6 +75,9 @@ pub(super) fn difference<T: Number>(a: &[(T, T)], b: &[(T, T)]) -> Vec<(T, T)> {
                 rest.push((start, end));
             }
             from = gone_to.after();
+            if made(Mistake::ComplementBeginsLate) {
+                from = from.and_then(Number::after);
+            }
         }
         if let Some(start) = from
             && start <= high

@@ -6,6 +6,7 @@
 pub use super::budget::{Budget, Exhausted};
 
 use super::host::{Absent, Host, HostSet};
+use super::mistake::{Mistake, made};
 use super::name::NameSet;
 use super::path::{AbsPath, PathSet, Start};
 use super::words::letters::Alphabet;
@@ -287,7 +288,8 @@ fn one<'a>(
             return Ok(None);
         }
     }
-    let refused = sets.iter().flat_map(|set| &set.exclude).chain(absent).map(|shape| &shape[..]);
+    let excepted = sets.iter().flat_map(|set| &set.exclude).filter(|_| !made(Mistake::ExceptIsKept));
+    let refused = excepted.chain(absent).map(|shape| &shape[..]);
     let refused = refused.filter(|shape| !patterns.iter().any(|a| plainly_apart(a, shape))).collect();
     // What is apart from all that is required refuses nothing.
     let few = |refusal: &Refusal<'_, 'a>| match refusal {

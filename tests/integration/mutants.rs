@@ -4,6 +4,9 @@
 //! brute force differs from the right library is one on which a library with that mistake would differ from the right
 //! brute force. Nothing in the library knows of this.
 
+#[cfg(debug_assertions)]
+mod sets;
+
 use crate::analysis::generated;
 use crate::semantics::brute::{Mistake, World};
 use crate::semantics::{cases, compare, runner};

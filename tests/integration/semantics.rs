@@ -61,9 +61,13 @@ fn decide_agrees_with_the_brute_force() {
 /// Inclusion alone, over every pair of a pool: where only rules that meet are compared, most pairs never are.
 #[test]
 fn inclusion_agrees_with_enumeration() {
-    let world = World::new(None);
+    inclusion(&World::new(None));
+}
+
+/// Fails where a pair comes out differently.
+pub fn inclusion(world: &World) {
     for (a, b) in world.path_pairs() {
-        let (own, whole) = (cases::path_set(&world, &[a], &[]), cases::path_set(&world, &[b], &[]));
+        let (own, whole) = (cases::path_set(world, &[a], &[]), cases::path_set(world, &[b], &[]));
         let pair = format!("{} and {}", world.path_text(a), world.path_text(b));
         let matches = |pattern, witness: &AbsPath| {
             let segments: Vec<_> =
@@ -89,7 +93,7 @@ fn inclusion_agrees_with_enumeration() {
     }
     for a in 0..world.hosts.len() {
         for b in 0..world.hosts.len() {
-            let (own, whole) = (cases::host_set(&world, &[a], &[]), cases::host_set(&world, &[b], &[]));
+            let (own, whole) = (cases::host_set(world, &[a], &[]), cases::host_set(world, &[b], &[]));
             assert_eq!(
                 own.is_subset(&whole).is_ok(),
                 world.hosts_inside(a, b),

@@ -11,6 +11,7 @@ use super::trie::Trie;
 use super::{Origin, Token, Unit, ends, included, matches, position};
 use crate::sets::budget::{Budget, Exhausted};
 use crate::sets::glob::Glob;
+use crate::sets::mistake::{Mistake, made};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 
@@ -93,6 +94,9 @@ impl<'q, 'a> Question<'q, 'a> {
     /// # Errors
     /// When the budget does not suffice to know.
     pub fn find(&self, budget: &mut Budget) -> Result<Option<Vec<Unit<'a>>>, Exhausted> {
+        if made(Mistake::IntersectionIsEmpty) && self.required.len() > 1 {
+            return Ok(None);
+        }
         // Most patterns are one literal, and what is at or below it: no other word of them is as short.
         if let Some((word, only)) = self.literal() {
             if self.shorter_than.is_some_and(|limit| word.len() >= limit) {
@@ -243,10 +247,12 @@ impl<'s, 'q, 'a> Search<'s, 'q, 'a> {
                 }
                 let kept = seen.entry(required.clone()).or_default();
                 budget.spend(kept.len())?;
-                if kept.iter().any(|better| better.does_all_of(&loose)) {
+                let swapped = made(Mistake::WorseIsKept);
+                let does_all_of = |a: &Loose, b: &Loose| if swapped { b.does_all_of(a) } else { a.does_all_of(b) };
+                if kept.iter().any(|better| does_all_of(better, &loose)) {
                     continue;
                 }
-                kept.retain(|worse| !loose.does_all_of(worse));
+                kept.retain(|worse| !does_all_of(&loose, worse));
                 kept.push(loose.clone());
                 let depth = self.states[at].depth + 1;
                 self.states.push(State { required, loose, from: Some((at, unit)), depth });
@@ -275,7 +281,7 @@ impl<'s, 'q, 'a> Search<'s, 'q, 'a> {
     fn close(&self, positions: &mut Vec<Position>) {
         let mut index = 0;
         while let Some(&(pattern, at)) = positions.get(index) {
-            if self.token((pattern, at)) == Some(Token::Many) {
+            if self.token((pattern, at)) == Some(Token::Many) && !made(Mistake::ManyIsNotEmpty) {
                 positions.push((pattern, at + 1));
             }
             index += 1;
@@ -299,7 +305,8 @@ impl<'s, 'q, 'a> Search<'s, 'q, 'a> {
             if let Some(token) = self.token((pattern, at))
                 && token.takes(unit)
             {
-                next.push((pattern, if token == Token::Many { at } else { at + 1 }));
+                let stays = token == Token::Many && !made(Mistake::ManyIsOneUnit);
+                next.push((pattern, if stays { at } else { at + 1 }));
             }
         }
         self.close(&mut next);
@@ -350,8 +357,9 @@ impl<'s, 'q, 'a> Search<'s, 'q, 'a> {
         }
         let good: Vec<_> = state.loose.good.iter().filter(|p| self.ended(**p)).map(|(p, _)| purpose(p)).collect();
         let lifted = |number: usize| {
-            (0..self.exceptions[number])
-                .any(|way| good.contains(&Purpose::Any(number, way)) && !bad.contains(&Purpose::But(number, way)))
+            !made(Mistake::NeverLifted)
+                && (0..self.exceptions[number])
+                    .any(|way| good.contains(&Purpose::Any(number, way)) && !bad.contains(&Purpose::But(number, way)))
         };
         let mut met = Vec::new();
         let mut word = None;
@@ -364,6 +372,9 @@ impl<'s, 'q, 'a> Search<'s, 'q, 'a> {
                     return None;
                 }
                 let Role::Refused(ways) = (forest.role)(set) else { continue };
+                if made(Mistake::LiftedAnyhow) && !ways.is_empty() {
+                    continue;
+                }
                 if ways.is_empty() {
                     return None;
                 }

@@ -3,6 +3,7 @@
 
 use super::{Origin, Token, Unit};
 use crate::sets::glob::Glob;
+use crate::sets::mistake::{Mistake, made};
 use rustc_hash::FxHashMap;
 
 /// Patterns by their steps; each belongs to a set, named by a number.
@@ -109,7 +110,11 @@ impl<'a> Trie<'a> {
                 }
                 Unit::Segment(segment) => {
                     next.extend(literal.and_then(|literal| self.named.get(&(at, literal))));
-                    next.extend(place.globs.iter().filter(|(glob, _)| glob.matches(segment)).map(|(_, next)| *next));
+                    if !made(Mistake::GlobIsLost) {
+                        next.extend(
+                            place.globs.iter().filter(|(glob, _)| glob.matches(segment)).map(|(_, next)| *next),
+                        );
+                    }
                 }
             }
         }
