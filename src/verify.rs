@@ -4,6 +4,7 @@
 //! the policy's by `analysis`, over all paths and names. Anything else, or what is not known, is a [`Fault`]: an error of this
 //! program, with a witness, after which nothing is written. Nothing here reads files.
 
+pub mod bubblewrap;
 pub mod seatbelt;
 pub mod seccomp;
 pub mod wfp;
@@ -42,16 +43,16 @@ pub enum Fault {
 ///
 /// # Errors
 /// The first difference, or what is not known.
-pub fn equal(operation: Operation, policy: &Permission, artefact: &Permission, gaps: &[Gap]) -> Result<(), Fault> {
+pub fn equal(operation: Operation, policy: &Prepared<'_>, artefact: &Prepared<'_>, gaps: &[Gap]) -> Result<(), Fault> {
     within_gaps(operation, policy, artefact, gaps, None)?;
-    let everything = Permission::everything(policy.kind);
-    let (artefact, everything) = (Prepared::new(artefact), Prepared::new(&everything));
+    let everything = Permission::everything(policy.kind());
+    let everything = Prepared::new(&everything);
     for gap in gaps {
         for region in regions_of(gap, operation) {
             let budget = &mut Budget::new(STEPS);
             let refuted = match gap.kind.direction {
-                Direction::Stricter => permission::excess(&artefact, None, Some(region), &[], budget),
-                Direction::Looser => permission::excess(&everything, Some(&artefact), Some(region), &[], budget),
+                Direction::Stricter => permission::excess(artefact, None, Some(region), &[], budget),
+                Direction::Looser => permission::excess(&everything, Some(artefact), Some(region), &[], budget),
                 Direction::Beside => Answer::None,
             };
             if let Some(witness) = witness(operation, refuted)? {
@@ -69,8 +70,8 @@ pub fn equal(operation: Operation, policy: &Permission, artefact: &Permission, g
 /// The first difference, or what is not known.
 pub fn within_gaps(
     operation: Operation,
-    policy: &Permission,
-    artefact: &Permission,
+    policy: &Prepared<'_>,
+    artefact: &Prepared<'_>,
     gaps: &[Gap],
     nowhere: Option<&Subject>,
 ) -> Result<(), Fault> {
@@ -79,12 +80,11 @@ pub fn within_gaps(
         gaps.flat_map(|gap| regions_of(gap, operation)).chain(nowhere).collect()
     };
     let (looser, stricter) = (regions(Direction::Looser), regions(Direction::Stricter));
-    let (policy, artefact) = (Prepared::new(policy), Prepared::new(artefact));
-    let more = permission::excess(&artefact, Some(&policy), None, &looser, &mut Budget::new(STEPS));
+    let more = permission::excess(artefact, Some(policy), None, &looser, &mut Budget::new(STEPS));
     if let Some(witness) = witness(operation, more)? {
         return Err(Fault::Looser { operation, witness });
     }
-    let less = permission::excess(&policy, Some(&artefact), None, &stricter, &mut Budget::new(STEPS));
+    let less = permission::excess(policy, Some(artefact), None, &stricter, &mut Budget::new(STEPS));
     if let Some(witness) = witness(operation, less)? {
         return Err(Fault::Stricter { operation, witness });
     }
@@ -105,19 +105,19 @@ fn witness(operation: Operation, answer: Answer<Member>) -> Result<Option<String
 ///
 /// # Errors
 /// When there is no such thing, or it is not known.
-pub fn is_a_gap(gap: &Gap, policy: impl Fn(Operation) -> Permission) -> Result<(), Fault> {
+pub fn is_a_gap<'p>(gap: &'p Gap, policy: impl Fn(Operation) -> &'p Prepared<'p>) -> Result<(), Fault> {
     if gap.kind.direction == Direction::Beside || gap.region.is_empty() {
         return Ok(());
     }
     for (operation, region) in &gap.region {
         let policy = policy(*operation);
-        let everything = Permission::everything(policy.kind);
-        let (policy, everything) = (Prepared::new(&policy), Prepared::new(&everything));
+        let everything = Permission::everything(policy.kind());
+        let everything = Prepared::new(&everything);
         let found = match gap.kind.direction {
             Direction::Looser => {
-                permission::excess(&everything, Some(&policy), Some(region), &[], &mut Budget::new(STEPS))
+                permission::excess(&everything, Some(policy), Some(region), &[], &mut Budget::new(STEPS))
             }
-            _ => permission::excess(&policy, None, Some(region), &[], &mut Budget::new(STEPS)),
+            _ => permission::excess(policy, None, Some(region), &[], &mut Budget::new(STEPS)),
         };
         match found {
             Answer::Some(_) => return Ok(()),
@@ -170,7 +170,8 @@ mod tests {
     fn a_difference_must_be_the_declared_one() {
         let operation = Operation::Read;
         let fault = |policy: &str, artefact: &str, gaps: &[Gap]| {
-            equal(operation, &permits(policy), &permits(artefact), gaps).map_err(|fault| fault.to_string())
+            equal(operation, &Prepared::new(&permits(policy)), &Prepared::new(&permits(artefact)), gaps)
+                .map_err(|fault| fault.to_string())
         };
         assert_eq!(fault("/a", "/a", &[]), Ok(()));
         assert_eq!(
@@ -191,9 +192,12 @@ mod tests {
 
     #[test]
     fn a_gap_that_is_none_is_a_fault() {
-        assert_eq!(is_a_gap(&gap(&STRICTER, "/a"), |_| permits("/a")), Ok(()));
-        assert!(is_a_gap(&gap(&STRICTER, "/b"), |_| permits("/a")).is_err());
-        assert!(is_a_gap(&gap(&LOOSER, "/a"), |_| permits("/a")).is_err());
-        assert_eq!(is_a_gap(&gap(&LOOSER, "/"), |_| permits("/a")), Ok(()));
+        let permission = permits("/a");
+        let policy = Prepared::new(&permission);
+        for (kind, path, is) in
+            [(&STRICTER, "/a", true), (&STRICTER, "/b", false), (&LOOSER, "/a", false), (&LOOSER, "/", true)]
+        {
+            assert_eq!(is_a_gap(&gap(kind, path), |_| &policy).is_ok(), is, "{path}");
+        }
     }
 }

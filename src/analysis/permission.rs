@@ -113,6 +113,11 @@ impl<'p> Prepared<'p> {
         }
     }
 
+    /// What its objects are.
+    pub fn kind(&self) -> Kind {
+        self.permission.kind
+    }
+
     fn not_refused(&self) -> Refusal<'_, 'p> {
         let lifted_by = |refusal: usize| Some(self.lifted_by[refusal].clone());
         Refusal::Of { index: &self.refusals, lifting: &self.lifting, lifted_by: Box::new(lifted_by) }

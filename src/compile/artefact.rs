@@ -13,6 +13,7 @@ use crate::ir::{BoundPolicy, Policy, Subject};
 use crate::lint::{self, Wanted};
 use crate::sets::peer::Endpoint;
 use crate::source::{Sources, Span};
+use crate::verify::bubblewrap::Form;
 use crate::verify::{self, Fault};
 use crate::vocabulary::System;
 use std::fmt::Write as _;
@@ -247,7 +248,7 @@ pub fn bubblewrap_unbound(policy: &Policy, sources: &Sources, wanted: &[Emit]) -
 /// Builds for Linux from a policy that is bound to a machine.
 ///
 /// # Errors
-/// A sentence where bubblewrap cannot be told all of it.
+/// A sentence where bubblewrap cannot be told all of it, or where a text is not the plan: a mistake in this program.
 pub fn bubblewrap(
     policy: &BoundPolicy,
     sources: &Sources,
@@ -261,11 +262,12 @@ pub fn bubblewrap(
     built.artefacts = bubblewrap_unbound(policy, sources, wanted).map_err(|fault| mistake(&fault))?;
     for emit in wanted.iter().filter(|emit| emit.needs_host()) {
         let arguments = bubblewrap::arguments(&plan).map_err(|error| error.to_string())?;
-        let bytes = match emit {
-            Emit::Bwrap => lines(&arguments),
-            Emit::BwrapNul => nul(&arguments)?,
-            _ => shell(&arguments)?,
+        let (form, bytes) = match emit {
+            Emit::Bwrap => (Form::Lines, lines(&arguments)),
+            Emit::BwrapNul => (Form::Nul, nul(&arguments)?),
+            _ => (Form::Shell, shell(&arguments)?),
         };
+        verify::bubblewrap::prove(&plan, form, &bytes).map_err(|fault| mistake(&fault))?;
         built.artefacts.push((*emit, bytes));
     }
     Ok(built)

@@ -75,11 +75,9 @@ pub fn prove(policy: &Policy, gaps: &[Gap], text: &str) -> Result<(), Fault> {
         _ => Verb::Read,
     };
     let verbs = [Verb::Read, Verb::Write, Verb::Exec, Verb::Socket, Verb::Mach];
-    let all = verbs.map(|verb| (verb, Permission::of(policy, verb)));
-    let permitted = |operation| {
-        let of = all.iter().find(|(of, _)| *of == verb(operation));
-        of.map_or_else(|| Permission::of(policy, verb(operation)), |(_, permission)| permission.clone())
-    };
+    let all = verbs.map(|verb| Permission::of(policy, verb));
+    let ready: Vec<Prepared<'_>> = all.iter().map(Prepared::new).collect();
+    let permitted = |operation| &ready[verbs.iter().position(|of| *of == verb(operation)).unwrap_or_default()];
     let mut read = None;
     for (operation, names) in GROUPS {
         let rules: Vec<_> = names.iter().map(|name| profile.allowed.get(*name).cloned()).collect();
@@ -87,10 +85,10 @@ pub fn prove(policy: &Policy, gaps: &[Gap], text: &str) -> Result<(), Fault> {
             return Err(Fault::Lacks(format!("a part of {operation}: its operations are allowed apart")));
         }
         let said = said(rules[0].as_deref(), formula::of_paths, Kind::Paths)?;
-        equal(operation, &permitted(operation), &said.permission, gaps)?;
+        equal(operation, permitted(operation), &Prepared::new(&said.permission), gaps)?;
         match operation {
             Operation::Read => read = Some(said.permission),
-            Operation::Rename => pins(policy, &permitted(operation), &said)?,
+            Operation::Rename => pins(policy, permitted(operation), &said)?,
             _ => {}
         }
     }
@@ -101,9 +99,9 @@ pub fn prove(policy: &Policy, gaps: &[Gap], text: &str) -> Result<(), Fault> {
     let (proxy, sockets): (Vec<_>, Vec<_>) =
         outbound.into_iter().partition(|filter| matches!(filter, Some(Formula::Other(_))));
     let sockets = said(Some(&sockets), formula::of_paths, Kind::Paths)?;
-    equal(Operation::Socket, &permitted(Operation::Socket), &sockets.permission, gaps)?;
+    equal(Operation::Socket, permitted(Operation::Socket), &Prepared::new(&sockets.permission), gaps)?;
     let mach = said(profile.allowed.get("mach-lookup").map(|rules| &rules[..]), formula::of_names, Kind::Names)?;
-    equal(Operation::Mach, &permitted(Operation::Mach), &mach.permission, gaps)?;
+    equal(Operation::Mach, permitted(Operation::Mach), &Prepared::new(&mach.permission), gaps)?;
     network(policy, &proxy)?;
     gaps.iter().try_for_each(|gap| is_a_gap(gap, permitted))
 }
@@ -127,7 +125,7 @@ fn said(
 
 /// Nothing above what a rule denies to read or write may be renamed: here for what is named without a glob, by itself, as what
 /// the gaps say comes from the same place as the profile.
-fn pins(policy: &Policy, permitted: &Permission, said: &Read) -> Result<(), Fault> {
+fn pins(policy: &Policy, permitted: &Prepared<'_>, said: &Read) -> Result<(), Fault> {
     let denies = |verb| matches!(verb, Verb::Read | Verb::Write);
     let denials = policy.rules.iter().filter(|rule| rule.effect != Effect::Allow && denies(rule.verb));
     let sets = denials.filter_map(|rule| match &rule.subject {
@@ -141,11 +139,11 @@ fn pins(policy: &Policy, permitted: &Permission, said: &Read) -> Result<(), Faul
     // All of them at once: the profile is gone through a single time.
     let include: Vec<_> = above.iter().filter(|path| **path != AbsPath::root()).map(node).collect();
     let all = Subject::Paths(PathSet { include, exclude: Vec::new() });
-    let excess = |permission: &Permission, within: &Subject| {
-        permission::excess(&Prepared::new(permission), None, Some(within), &[], &mut Budget::new(super::STEPS))
+    let excess = |permission: &Prepared<'_>, within: &Subject| {
+        permission::excess(permission, None, Some(within), &[], &mut Budget::new(super::STEPS))
     };
     let operation = Operation::Rename;
-    match excess(&said.permission, &all) {
+    match excess(&Prepared::new(&said.permission), &all) {
         Answer::None => {}
         Answer::Unknown => return Err(Fault::Unknown { operation }),
         Answer::Some(found) => return Err(Fault::Looser { operation, witness: super::shown(&found) }),

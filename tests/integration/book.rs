@@ -60,8 +60,9 @@ fn gaps() -> String {
         "# Gaps\n\n\
         A system can't always hold a rule as it is written. Where it can't, that is a *gap*, told at the rule with an access that shows it: *stricter*, the\n\
         system denies what the policy permits; *looser*, it permits what the policy denies, which is an error unless a comment accepts it; *beside*, nothing is\n\
-        decided otherwise, but the words promise more than the system can hold. Each text that `srt compile` writes is read back, and what it does otherwise\n\
-        than the policy must be exactly the gaps that are told for it. There are no others than these:\n\n\
+        decided otherwise, but the words promise more than the system can hold. Each text that `srt compile` writes for macOS and Windows is read back, and what\n\
+        it does otherwise than the policy must be exactly the gaps that are told for it. Arguments for bubblewrap are read back as well, and must show, over all paths,\n\
+        what the plan of mounts says that `srt run` carries out; of the plan a gap is told by a witness. There are no others than these:\n\n\
         | gap | Linux | macOS | Windows | says |\n|---|---|---|---|---|\n",
     );
     let of = |code: &Code| {

@@ -5,6 +5,7 @@
 mod analysis;
 mod architecture;
 mod book;
+mod bwrap;
 mod compat;
 mod compile;
 mod diff;

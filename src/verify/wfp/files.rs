@@ -54,29 +54,32 @@ struct Lists {
 /// The first fault, with a witness.
 pub fn prove_access_lists(policy: &Policy, gaps: &[Gap], text: &str) -> Result<(), Fault> {
     let lists = read(text)?;
+    let permissions = [Verb::Read, Verb::Write, Verb::Exec].map(|verb| Permission::of(policy, verb));
+    let permitted = permissions.each_ref().map(Prepared::new);
     for (operation, verb, bits) in [
         (Operation::Read, Verb::Read, READ),
         (Operation::Write, Verb::Write, WRITE),
         (Operation::Exec, Verb::Exec, EXEC),
     ] {
         let artefact = lists.permission(bits, policy.default_read.value == Effect::Allow && verb != Verb::Write);
-        within_gaps(operation, &Permission::of(policy, verb), &artefact, gaps, Some(&nowhere()))?;
+        within_gaps(operation, of(&permitted, operation), &Prepared::new(&artefact), gaps, Some(&nowhere()))?;
     }
     lists.content(gaps)?;
     lists.held_in_place(gaps)?;
     lists.kept()?;
     for gap in gaps {
-        is_a_gap(gap, |operation| Permission::of(policy, verb_of(operation)))?;
+        is_a_gap(gap, |operation| of(&permitted, operation))?;
         of_its_rule(policy, gap)?;
     }
     Ok(())
 }
 
-fn verb_of(operation: Operation) -> Verb {
+/// What the policy permits of an operation, of what it permits to read, to write and to run.
+fn of<'a, 'p>([read, write, exec]: &'a [Prepared<'p>; 3], operation: Operation) -> &'a Prepared<'p> {
     match operation {
-        Operation::Read => Verb::Read,
-        Operation::Exec => Verb::Exec,
-        _ => Verb::Write,
+        Operation::Read => read,
+        Operation::Exec => exec,
+        _ => write,
     }
 }
 

@@ -1,0 +1,187 @@
+//! Bubblewrap's arguments, read back from the text that is written and proved to show what the plan says: over all paths, what may
+//! be read and written, what keeps its name, and what is made beside the host's tree.
+//!
+//! The plan itself is what `decide` says, path by path, of what exists: that is tested, with a simulator of its own. Which programs
+//! may run is not bubblewrap's to say, and in no text.
+
+mod arguments;
+mod text;
+
+use super::{Fault, equal};
+use crate::analysis::Kind;
+use crate::analysis::permission::{Permission, Prepared, Refused};
+use crate::backend::bubblewrap::{DEVICES, Mount, Plan, Root};
+use crate::backend::gap::Operation;
+use crate::ir::Subject;
+use crate::sets::path::{AbsPath, PathSet, Pattern};
+use crate::vocabulary::Reach;
+use arguments::Shown;
+use std::collections::BTreeMap;
+use text::Word;
+
+/// How the arguments are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    Lines,
+    Nul,
+    Shell,
+}
+
+/// Something that is mounted, with everything below it that nothing later covers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Layer {
+    at: AbsPath,
+    what: What,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum What {
+    /// The host's tree.
+    Host { write: bool },
+    /// A tmpfs.
+    Own { write: bool, listable: bool },
+    /// Nothing can be done with it.
+    Masked,
+    /// A `/dev` of the sandbox's own.
+    Devices { write: bool },
+    /// A `/proc` of the sandbox's own.
+    Proc,
+}
+
+/// Proves that a text tells bubblewrap to show what the plan says.
+///
+/// # Errors
+/// The first difference, or a text that bubblewrap would take otherwise or not at all.
+pub fn prove(plan: &Plan, form: Form, text: &[u8]) -> Result<(), Fault> {
+    let words = match form {
+        Form::Lines => text::lines(text),
+        Form::Nul => text::nul(text),
+        Form::Shell => text::shell(text),
+    };
+    let shown = words.and_then(|words: Vec<Word>| arguments::read(&words)).map_err(Fault::Unread)?;
+    let planned = planned(plan).map_err(Fault::Unread)?;
+    for operation in [Operation::Read, Operation::Write, Operation::Rename] {
+        let [planned, shown] = [&planned, &shown].map(|shown| permitted(shown, operation));
+        equal(operation, &Prepared::new(&planned), &Prepared::new(&shown), &[])?;
+    }
+    for (what, [wanted, found]) in
+        [("`/dev`", [&planned, &shown].map(devices)), ("`/proc`", [&planned, &shown].map(processes))]
+    {
+        if wanted != found {
+            return Err(Fault::Lacks(format!("the {what} of the plan: it has {found:?}, and not {wanted:?}")));
+        }
+    }
+    let differs = planned.made.iter().find(|(path, what)| shown.made.get(*path) != Some(what));
+    if let Some((path, what)) =
+        differs.or_else(|| shown.made.iter().find(|(path, _)| !planned.made.contains_key(*path)))
+    {
+        return Err(Fault::Lacks(format!("what is made at `{path}` in the plan, or has something else there: {what}")));
+    }
+    Ok(())
+}
+
+/// What a plan shows, by its own words.
+fn planned(plan: &Plan) -> Result<Shown, String> {
+    let parse = |path: &[u8]| AbsPath::parse(path).map_err(|error| error.to_string());
+    let mut shown = Shown::default();
+    let root = match plan.root {
+        Root::Host { .. } => What::Host { write: false },
+        Root::Empty { listable } => What::Own { write: false, listable },
+    };
+    let mut layers = vec![(AbsPath::root(), root)];
+    let mut made = BTreeMap::new();
+    for mount in &plan.mounts {
+        let (path, what) = match mount {
+            Mount::Bind { path, write, .. } => (parse(path)?, What::Host { write: *write }),
+            Mount::EmptyDirectory { path, listable, .. } => {
+                (parse(path)?, What::Own { write: false, listable: *listable })
+            }
+            Mount::MaskFile { path, .. } => (parse(path)?, What::Masked),
+            Mount::Private { path, .. } => (parse(path)?, What::Own { write: true, listable: true }),
+            Mount::Devices { nodes } => {
+                let dev = AbsPath::root().join("dev");
+                layers.push((dev.clone(), What::Devices { write: false }));
+                let absent = DEVICES.iter().filter(|name| !nodes.iter().any(|node| node == *name));
+                layers.extend(absent.map(|name| (dev.join(name), What::Masked)));
+                continue;
+            }
+            Mount::Proc => (AbsPath::root().join("proc"), What::Proc),
+            Mount::Directory { path, listable } => {
+                made.insert(parse(path)?, format!("directory {}", if *listable { "0555" } else { "0111" }));
+                continue;
+            }
+            Mount::File { path, text } => {
+                made.insert(parse(path)?, format!("file 0444 {}", text.escape_ascii()));
+                continue;
+            }
+            Mount::Symlink { path, to } => {
+                made.insert(parse(path)?, format!("link {}", to.escape_ascii()));
+                continue;
+            }
+        };
+        layers.push((path, what));
+    }
+    shown.layers = layers.into_iter().map(|(at, what)| Layer { at, what }).collect();
+    shown.made = made;
+    Ok(shown)
+}
+
+/// What may be done, of all paths. To rename is what no mount point can be.
+fn permitted(shown: &Shown, operation: Operation) -> Permission {
+    let mut permission = Permission::none(Kind::Paths);
+    if operation == Operation::Rename {
+        permission.everything = true;
+        let points = shown.layers.iter().map(|layer| Pattern::literal(&layer.at, Reach::Exact));
+        permission.refusals = points.map(|point| Refused { set: set(point), lifted_by: Vec::new() }).collect();
+        return permission;
+    }
+    // What each layer says of its node and of what is below it.
+    let said: Vec<(&AbsPath, Reach, bool)> = shown.layers.iter().flat_map(|layer| said(layer, operation)).collect();
+    for (place, (at, reach, permits)) in said.iter().enumerate() {
+        let own = set(Pattern::literal(at, *reach));
+        if *permits {
+            permission.grants.push(own);
+            continue;
+        }
+        // The last that covers a path decides.
+        let later = said[place + 1..]
+            .iter()
+            .filter(|(other, _, permits)| *permits && (other.is_inside(at) || at.is_inside(other)));
+        let lifted_by = later.map(|(at, reach, _)| set(Pattern::literal(at, *reach))).collect();
+        permission.refusals.push(Refused { set: own, lifted_by });
+    }
+    permission
+}
+
+fn said(layer: &Layer, operation: Operation) -> Vec<(&AbsPath, Reach, bool)> {
+    let at = &layer.at;
+    let reads = operation == Operation::Read;
+    match layer.what {
+        What::Host { write } => vec![(at, Reach::Tree, reads || write)],
+        // To read is to read what is the host's: in one of the sandbox's own there is what was made in it.
+        What::Own { write, listable } => {
+            vec![(at, Reach::Exact, if reads { listable } else { write }), (at, Reach::Below, !reads && write)]
+        }
+        What::Masked => vec![(at, Reach::Tree, false)],
+        What::Devices { write } => vec![(at, Reach::Tree, reads || write)],
+        What::Proc => vec![(at, Reach::Tree, true)],
+    }
+}
+
+fn set(pattern: Pattern) -> Subject {
+    Subject::Paths(PathSet::from(pattern))
+}
+
+/// Where each `/dev` is, and whether it can be written.
+fn devices(shown: &Shown) -> Vec<(String, bool)> {
+    let of = |layer: &Layer| match layer.what {
+        What::Devices { write } => Some((layer.at.to_string(), write)),
+        _ => None,
+    };
+    shown.layers.iter().filter_map(of).collect()
+}
+
+fn processes(shown: &Shown) -> Vec<(String, bool)> {
+    let of = |layer: &Layer| (layer.what == What::Proc).then(|| (layer.at.to_string(), true));
+    shown.layers.iter().filter_map(of).collect()
+}
