@@ -38,14 +38,16 @@ pub struct Checked {
     pub policy: Option<BoundPolicy>,
 }
 
-/// Looks at the union of some texts: for `options.system` all the way, for the others at names and at what they alone refuse.
-/// Without a machine it is an assumed one, and what depends on which files there are is not said.
+/// Looks at the union of some texts: for one system all the way, for the others at names and at what they alone refuse. With a
+/// machine that one is `options.system`; without, it is Linux, which the assumed machine has, whatever this runs on, and what
+/// depends on which files there are is not said. The policy that comes out is that of `options.system`.
 pub fn check(given: &[Given], files: &dyn Files, options: &Options, machine: Option<&dyn Host>) -> Checked {
     let mut sources = Sources::default();
     let given: Vec<_> = given.iter().map(|given| sources.add(given.name.clone(), given.text.clone())).collect();
+    let whole = if machine.is_some() { options.system } else { System::Linux };
     let mut others = System::ALL.to_vec();
-    others.retain(|system| *system != options.system);
-    let systems = others.iter().chain([&options.system]);
+    others.retain(|system| *system != whole);
+    let systems = others.iter().chain([&whole]);
     let each: Vec<_> = systems.map(|system| Options { system: *system, ..options.clone() }).collect();
     let mut resolved = resolve_each(&given, &mut sources, files, &each);
     // Said once: what is wrong everywhere comes with the same words for each system.
@@ -55,13 +57,20 @@ pub fn check(given: &[Given], files: &dyn Files, options: &Options, machine: Opt
     let (policy, said) = resolved.pop().unwrap_or_default();
     let Some(policy) = policy else { return Checked { diagnostics: said, sources, policy: None } };
     // Beside each other: an editor waits for the last of them.
-    let (diagnostics, policy) = thread::scope(|scope| {
+    let (diagnostics, mut bound) = thread::scope(|scope| {
         let others = resolved.iter().filter_map(|(policy, _)| policy.as_ref());
         let others: Vec<_> = others.map(|policy| (policy.system, scope.spawn(|| elsewhere(policy)))).collect();
         let others = others.into_iter().map(|(system, found)| (system, joined(found)));
         here(policy, said, machine, others)
     });
-    Checked { diagnostics, sources, policy }
+    if whole != options.system {
+        let own = resolved.into_iter().filter_map(|(policy, _)| policy).find(|policy| policy.system == options.system);
+        bound = own.and_then(|policy| {
+            let machine = Nominal::of(&policy);
+            bind(policy, &machine).0
+        });
+    }
+    Checked { diagnostics, sources, policy: bound }
 }
 
 /// What a thread found; its panic is the caller's.
@@ -69,7 +78,7 @@ fn joined<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| resume_unwind(panic))
 }
 
-/// What is said on this system, and what only `others` say.
+/// What is said on the system that is looked at all the way, and what only `others` say.
 fn here(
     policy: Policy,
     mut said: Vec<Diagnostic>,
@@ -91,8 +100,13 @@ fn here(
     };
     said.extend(more);
     let Some(bound) = bound.filter(|_| !any_error(&said)) else { return (said, None) };
-    let compiled = compile(&bound, &Needs { performs: Watch::Writes, ..Needs::default() });
-    said.extend(compiled.diagnostics);
+    let (found, unused) = if bound.system == System::Linux {
+        let compiled = compile(&bound, &Needs { performs: Watch::Writes, ..Needs::default() });
+        (compiled.diagnostics, compiled.unused)
+    } else {
+        (elsewhere(&bound).0, Vec::new())
+    };
+    said.extend(found);
     said.extend(placed);
     for (system, (more, used)) in others {
         accepted.extend(used);
@@ -105,7 +119,7 @@ fn here(
         }
     }
     if machine.is_none() {
-        let unused = compiled.unused.into_iter();
+        let unused = unused.into_iter();
         said.extend(unused.filter(|unused| unused.span().is_none_or(|at| !accepted.contains(&at))));
         // What is there and what is not is known on a machine alone.
         said.retain(|said| said.code != &NOT_GRANTED);

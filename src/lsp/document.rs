@@ -67,7 +67,7 @@ impl Document {
     }
 }
 
-/// The path of a `file:` address, percent signs decoded; any other address as it is.
+/// The path of a `file:` address, percent signs decoded, a drive without the slash before it; any other address as it is.
 pub(super) fn path_of(uri: &str) -> String {
     let Some(rest) = uri.strip_prefix("file://") else { return uri.to_owned() };
     // A host before the path: `localhost`, or nothing.
@@ -87,16 +87,25 @@ pub(super) fn path_of(uri: &str) -> String {
             }
         }
     }
+    if has_drive(bytes.get(1..).unwrap_or_default()) {
+        bytes.remove(0);
+    }
     String::from_utf8(bytes).unwrap_or_else(|_| uri.to_owned())
+}
+
+/// Whether a path starts at a drive: in an address a slash stands before it (RFC 8089, appendix E.2).
+fn has_drive(path: &[u8]) -> bool {
+    matches!(path, [letter, b':', b'/', ..] if letter.is_ascii_alphabetic())
 }
 
 /// The `file:` address of an absolute path.
 pub(super) fn uri_of(path: &str) -> Option<Uri> {
-    if !path.starts_with('/') {
-        return None;
-    }
-    let mut uri = "file://".to_owned();
-    for byte in path.bytes() {
+    let (mut uri, rest) = match path.get(..2).filter(|_| has_drive(path.as_bytes())) {
+        Some(drive) => (format!("file:///{drive}"), &path[2..]),
+        None if path.starts_with('/') => ("file://".to_owned(), path),
+        None => return None,
+    };
+    for byte in rest.bytes() {
         // RFC 3986 §2.3 and the slash between segments: all else is encoded.
         if byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'-' | b'.' | b'_' | b'~') {
             uri.push(char::from(byte));
@@ -141,5 +150,9 @@ mod tests {
         assert_eq!(uri.as_str(), "file:///a%20b/%C3%A9%23%3F.policy");
         assert_eq!(path_of(uri.as_str()), "/a b/\u{e9}#?.policy");
         assert!(uri_of("a.policy").is_none());
+        for uri in ["file:///c:/a%20b.policy", "file:///c%3A/a%20b.policy", "file://localhost/c:/a%20b.policy"] {
+            assert_eq!(path_of(uri), "c:/a b.policy");
+        }
+        assert_eq!(uri_of("c:/a b.policy").unwrap().as_str(), "file:///c:/a%20b.policy");
     }
 }

@@ -93,6 +93,7 @@ fn the_shipped_policies_are_proved_and_their_profiles_are_these() {
 }
 
 #[test]
+#[cfg_attr(windows, ignore = "asks TinyScheme, which Wine cannot start")]
 fn stock_tinyscheme_loads_the_profiles() {
     let Some(program) = guile::found("tinyscheme") else { return };
     let shim = fs::read_to_string(root().join("tests/integration/seatbelt/dialect.scm")).unwrap();
@@ -109,6 +110,7 @@ fn stock_tinyscheme_loads_the_profiles() {
 }
 
 #[test]
+#[cfg_attr(windows, ignore = "asks Guile, which Wine cannot start")]
 fn the_shipped_profiles_do_what_decide_says() {
     let Some(mut machine) = Machine::new() else { return };
     for (name, text) in shipped() {
@@ -123,6 +125,7 @@ fn the_shipped_profiles_do_what_decide_says() {
 /// The links that every macOS has, by name and by what they lead to: the one thing in which the profile is compared with the
 /// policy after it was rewritten.
 #[test]
+#[cfg_attr(windows, ignore = "asks Guile, which Wine cannot start")]
 fn the_systems_own_links() {
     let Some(mut machine) = Machine::new() else { return };
     let text = "srt 1\ndefault read allow\ndeny read /etc/secret\nallow read, write /var/spool/x\ndeny write /private/var/spool/x/y\n";

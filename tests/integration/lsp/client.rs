@@ -47,7 +47,9 @@ impl Client {
                 }
             }
         });
-        let root = scene.workspace().display().to_string();
+        // As an address has it: with slashes, and one before a drive.
+        let root = scene.workspace().display().to_string().replace('\\', "/");
+        let root = if root.starts_with('/') { root } else { format!("/{root}") };
         Client { process, input, said, kept: Vec::new(), last: 0, root }
     }
 

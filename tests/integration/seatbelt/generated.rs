@@ -205,6 +205,7 @@ fn verdicts() -> usize {
 }
 
 #[test]
+#[cfg_attr(windows, ignore = "asks Guile, which Wine cannot start")]
 fn generated_profiles_do_what_decide_says() {
     let Some(mut machine) = Machine::new() else { return };
     let wanted = verdicts();
