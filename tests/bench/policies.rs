@@ -294,36 +294,66 @@ mod analysis {
     }
 }
 
+/// A policy as it is shipped, for a system.
+fn shipped(name: &str, system: System) -> (Policy, Sources) {
+    let text = match name {
+        "locked-down" => include_str!("../../policies/locked-down.policy"),
+        "coding-agent" => include_str!("../../policies/coding-agent.policy"),
+        _ => include_str!("../../policies/std/default.policy"),
+    };
+    let mut sources = Sources::default();
+    let given = sources.add(name, text);
+    let options = Options { system, defines: BTreeMap::new() };
+    let policy = resolve(&[given], &mut sources, &NoFiles, &options).0.unwrap();
+    (policy, sources)
+}
+
+const SHIPPED: [&str; 3] = ["locked-down", "coding-agent", "std/default"];
+
 /// A profile for macOS, from a policy as it is shipped: lowered, written, read back and proved.
 mod macos {
     use super::*;
     use sandbox_runtime::backend::seatbelt;
     use sandbox_runtime::verify;
 
-    fn policy(name: &str) -> Policy {
-        let text = match name {
-            "locked-down" => include_str!("../../policies/locked-down.policy"),
-            "coding-agent" => include_str!("../../policies/coding-agent.policy"),
-            _ => include_str!("../../policies/std/default.policy"),
-        };
-        let mut sources = Sources::default();
-        let given = sources.add(name, text);
-        let options = Options { system: System::Macos, defines: BTreeMap::new() };
-        resolve(&[given], &mut sources, &NoFiles, &options).0.unwrap()
-    }
-
-    const SHIPPED: [&str; 3] = ["locked-down", "coding-agent", "std/default"];
-
     #[divan::bench(args = SHIPPED)]
     fn written(bencher: Bencher<'_, '_>, name: &str) {
-        let policy = policy(name);
+        let (policy, _) = shipped(name, System::Macos);
         bencher.bench_local(|| seatbelt::emit(&seatbelt::lower(&policy).unwrap().plan, &|_| String::new()));
     }
 
     #[divan::bench(args = SHIPPED)]
     fn proved(bencher: Bencher<'_, '_>, name: &str) {
-        let lowered = seatbelt::lower(&policy(name)).unwrap();
+        let lowered = seatbelt::lower(&shipped(name, System::Macos).0).unwrap();
         let text = seatbelt::emit(&lowered.plan, &|_| String::new());
         bencher.bench_local(|| verify::seatbelt::prove(&lowered.policy, &lowered.gaps, &text).unwrap());
+    }
+}
+
+/// Filters and access lists for Windows, the same way.
+mod windows {
+    use super::*;
+    use sandbox_runtime::backend::wfp::{self, Lowered};
+    use sandbox_runtime::verify::wfp::{prove_access_lists, prove_filters};
+
+    #[divan::bench(args = SHIPPED)]
+    fn written(bencher: Bencher<'_, '_>, name: &str) {
+        let (policy, sources) = shipped(name, System::Windows);
+        bencher.bench_local(|| {
+            let Lowered { plan, .. } = wfp::lower(&policy, &wfp::Needs::default()).unwrap();
+            (wfp::filters(&plan, &sources), wfp::access_lists(&plan, &sources))
+        });
+    }
+
+    #[divan::bench(args = SHIPPED)]
+    fn proved(bencher: Bencher<'_, '_>, name: &str) {
+        let (policy, sources) = shipped(name, System::Windows);
+        let needs = wfp::Needs::default();
+        let Lowered { plan, gaps, .. } = wfp::lower(&policy, &needs).unwrap();
+        let (filters, lists) = (wfp::filters(&plan, &sources), wfp::access_lists(&plan, &sources));
+        bencher.bench_local(|| {
+            prove_filters(&policy, &gaps, &needs.proxy_ports, &filters).unwrap();
+            prove_access_lists(&policy, &gaps, &lists).unwrap();
+        });
     }
 }
