@@ -89,6 +89,16 @@ pub(super) fn gaps(tree: &Tree, layout: &Layout, judge: &Judge<'_>, needs: &Need
             gaps.push(not_granted(rule, &witness));
         }
     }
+    for (verb, rule, witness) in search.deeper() {
+        let accepted = accepts.iter().any(|comment| comment.covers(rule.span));
+        let held = performs && verb != Verb::Exec;
+        if held {
+            performed = performed.max(if accepted { Performed::Accepted } else { Performed::Needed });
+        }
+        if !held || (accepted && !errors_alone) {
+            gaps.push(later_names(rule, &witness));
+        }
+    }
     if strict {
         outside.retain(|(rule, _)| rule.verb != Verb::Read);
     }
@@ -237,6 +247,30 @@ impl Search<'_> {
         inside.or_else(|| self.first_looser(verb, instances(pattern, &pattern.literal_prefix(), self.judge.fresh())))
     }
 
+    /// What an allow opens in a directory for names alone, and not for what is in them, which may be directories too.
+    fn deeper(&self) -> Vec<(Verb, &Rule, AbsPath)> {
+        let mut found = Vec::new();
+        let places = self.tree.points.iter().zip(&self.layout.covers);
+        for (point, cover) in places.filter(|(point, cover)| cover.is_writable() && point.is_directory()) {
+            let (Cover::Host { exec, .. } | Cover::Private { exec, .. }) = *cover else { continue };
+            let child = self.judge.unnamed_child(&point.path);
+            let below = self.judge.unnamed_child(&child);
+            for verb in [Verb::Read, Verb::Write, Verb::Exec] {
+                let opened =
+                    (verb != Verb::Exec || exec).then(|| self.judge.verdict(verb, &child)).filter(|own| own.allowed);
+                let closed = opened.is_some() && !self.judge.verdict(verb, &below).allowed;
+                // What stands in the way of the one, or lets the other be made.
+                let rule = opened.filter(|_| closed).and_then(|own| own.decisive.first().copied());
+                let rule = rule.or_else(|| {
+                    let made = closed.then(|| self.judge.verdict(Verb::Write, &child))?;
+                    made.decisive.first().copied()
+                });
+                found.extend(rule.map(|rule| (verb, &self.judge.policy.rules[rule.0 as usize], below.clone())));
+            }
+        }
+        found
+    }
+
     /// Whether the command can make nothing at or below a literal target.
     fn cannot_make(&self, pattern: &Pattern) -> bool {
         self.deepest_of(pattern).is_some_and(|at| !self.layout.covers[at].is_writable())
@@ -270,9 +304,7 @@ impl Search<'_> {
         if pattern.is_literal() && !self.is_missing(&from) {
             return None;
         }
-        // What may be written or run and not be read is an error wherever it is found.
-        let looks = !(pattern.is_literal() || self.errors_alone && verb == Verb::Read);
-        let inside = self.closed.iter().filter(|top| looks && top.is_inside(&from));
+        let inside = self.closed.iter().filter(|top| !pattern.is_literal() && top.is_inside(&from));
         std::iter::once(&from).chain(inside).find_map(|root| {
             instances(pattern, root, self.judge.fresh()).into_iter().find(|path| {
                 self.given(path).is_some_and(|(given, _)| {

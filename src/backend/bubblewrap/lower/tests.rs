@@ -86,7 +86,8 @@ pub(super) fn bind(mut policy: Policy, listing: &Listing) -> BoundPolicy {
             match pattern.as_literal() {
                 Some(path) => see(&path),
                 None => {
-                    for path in listing.paths().filter(|path| pattern.contains(path)) {
+                    let matched = Pattern { reach: Reach::Exact, ..pattern.clone() };
+                    for path in listing.paths().filter(|path| matched.contains(path)) {
                         let inner = path.parent().is_some_and(|parent| pattern.contains(&parent));
                         if !inner || pattern.reach == Reach::Exact {
                             see(path);
@@ -107,6 +108,7 @@ pub(super) fn bind(mut policy: Policy, listing: &Listing) -> BoundPolicy {
             }
         }
     }
+    facts.fill_elsewhere(&policy.rules);
     policy.facts = facts;
     BoundPolicy(policy)
 }
@@ -390,13 +392,25 @@ fn writing_without_reading_is_an_error_with_its_witness() {
 }
 
 #[test]
-fn what_a_glob_opens_below_a_file_is_an_error_whatever_is_wanted() {
+fn what_a_glob_opens_in_a_closed_place_is_an_error_whatever_is_wanted() {
     let statements = ["allow read exact /*", "allow read, write exact /[ab]*/*", "allow write below /a/*/a"];
-    let bound = bind(policy(Effect::Deny, rules(&statements)), &Listing::new(&["/a/a/a"]));
+    let bound = bind(policy(Effect::Deny, rules(&statements)), &Listing::new(&["/a/a/"]));
     for errors_alone in [false, true] {
         let errors = lower(&bound, &Needs { errors_alone, ..Needs::default() }).unwrap_err();
         assert_eq!(errors[0].code.name, "grant-without-read", "errors alone: {errors_alone}");
     }
+}
+
+/// A directory can be made under a name that is opened for itself alone, and a file in that.
+#[test]
+fn what_is_opened_exactly_is_not_opened_below() {
+    let statements = ["deny read /c", "allow read, write exact /c/*"];
+    let bound = bind(policy(Effect::Deny, rules(&statements)), &Listing::new(&["/c/a"]));
+    let lowered = lower(&bound, &Needs::default()).unwrap();
+    let gap = lowered.gaps.iter().find(|gap| gap.code.name == "later-names").unwrap();
+    assert!(gap.witness.as_deref().unwrap().starts_with("read /c/"), "{gap:?}");
+    let performs = Needs { performs: Watch::Writes, errors_alone: true, ..Needs::default() };
+    assert_eq!(lower(&bound, &performs).unwrap().plan.syscalls.performed, Watch::Writes);
 }
 
 #[test]
