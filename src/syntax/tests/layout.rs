@@ -142,7 +142,9 @@ pub(super) fn holds(text: &str) {
     assert_eq!(without_spans(before), without_spans(after), "of\n{text}\ncame\n{once}");
     assert_eq!(comments(text), comments(&once), "of\n{text}\ncame\n{once}");
     assert_eq!(formatted(&once), once, "of\n{text}");
-    assert!(once.ends_with('\n') && !once.contains("\n\n\n") && !once.contains(" \n"), "{once}");
+    // A space that belongs to a name is escaped.
+    let trailing = once.replace("\\ ", "").contains(" \n");
+    assert!(once.ends_with('\n') && !once.contains("\n\n\n") && !trailing, "{once}");
 }
 
 #[test]

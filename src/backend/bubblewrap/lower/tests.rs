@@ -83,17 +83,16 @@ pub(super) fn bind(mut policy: Policy, listing: &Listing) -> BoundPolicy {
     for (at, rule) in policy.rules.iter().enumerate() {
         let Subject::Paths(set) = &rule.subject else { continue };
         for pattern in set.patterns() {
-            match pattern.as_literal() {
-                Some(path) => see(&path),
-                None => {
-                    let matched = Pattern { reach: Reach::Exact, ..pattern.clone() };
-                    for path in listing.paths().filter(|path| matched.contains(path)) {
-                        let inner = path.parent().is_some_and(|parent| pattern.contains(&parent));
-                        if !inner || pattern.reach == Reach::Exact {
-                            see(path);
-                            facts.expansions.push((RuleId(u32::try_from(at).unwrap()), path.clone()));
-                        }
-                    }
+            if let Some(path) = pattern.as_literal() {
+                see(&path);
+                continue;
+            }
+            let matched = Pattern { reach: Reach::Exact, ..pattern.clone() };
+            for path in listing.paths().filter(|path| matched.contains(path)) {
+                let inner = path.parent().is_some_and(|parent| pattern.contains(&parent));
+                if !inner || pattern.reach == Reach::Exact {
+                    see(path);
+                    facts.expansions.push((RuleId(u32::try_from(at).unwrap()), path.clone()));
                 }
             }
         }
