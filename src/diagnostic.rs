@@ -1,6 +1,6 @@
 //! What is said about a policy: a [`Diagnostic`] with its [`Code`], its place, and what to do.
 //!
-//! Every room declares the codes it raises with [`codes!`]; `crate::CODES` lists them all. Rendering for
+//! Every room declares the codes it raises with `codes!`; [`crate::codes()`] lists them all. Rendering for
 //! people is in `render`, for machines in `json`. This module decides nothing about policies.
 
 mod json;
