@@ -1,7 +1,6 @@
 //! `srt diff` and the ceilings of `srt check`, from outside: files, revisions, statuses.
 
 use crate::support::{Scene, output};
-use std::process::Command;
 
 const OLD: &str =
     "srt 1\ndefault read deny\nallow read $WORKSPACE\ndeny read $WORKSPACE/**/.env\nallow connect a.example\n";
@@ -93,7 +92,7 @@ fn a_revision_uses_the_files_of_that_revision() {
         .file("work/policies/agent.policy", "srt 1\nuse \"../base.policy\"\ndefault read deny\n");
     let git = |arguments: &[&str]| {
         let name = ["-c", "user.name=T", "-c", "user.email=t@example.com", "-c", "safe.directory=*"];
-        let mut command = Command::new("git");
+        let mut command = std::process::Command::new("git");
         command.current_dir(scene.home().join("work")).env("HOME", scene.home()).args(name).args(arguments);
         assert!(command.output().unwrap().status.success(), "{arguments:?}");
     };
