@@ -64,12 +64,9 @@ pub fn prove(plan: &Plan, form: Form, text: &[u8]) -> Result<(), Fault> {
         let [planned, shown] = [&planned, &shown].map(|shown| permitted(shown, operation));
         equal(operation, &Prepared::new(&planned), &Prepared::new(&shown), &[])?;
     }
-    for (what, [wanted, found]) in
-        [("`/dev`", [&planned, &shown].map(devices)), ("`/proc`", [&planned, &shown].map(processes))]
-    {
-        if wanted != found {
-            return Err(Fault::Lacks(format!("the {what} of the plan: it has {found:?}, and not {wanted:?}")));
-        }
+    let [wanted, found] = [&planned, &shown].map(own);
+    if wanted != found {
+        return Err(Fault::Lacks(format!("the `/dev` and `/proc` of the plan: it has {found:?}, and not {wanted:?}")));
     }
     let differs = planned.made.iter().find(|(path, what)| shown.made.get(*path) != Some(what));
     if let Some((path, what)) =
@@ -172,16 +169,8 @@ fn set(pattern: Pattern) -> Subject {
     Subject::Paths(PathSet::from(pattern))
 }
 
-/// Where each `/dev` is, and whether it can be written.
-fn devices(shown: &Shown) -> Vec<(String, bool)> {
-    let of = |layer: &Layer| match layer.what {
-        What::Devices { write } => Some((layer.at.to_string(), write)),
-        _ => None,
-    };
-    shown.layers.iter().filter_map(of).collect()
-}
-
-fn processes(shown: &Shown) -> Vec<(String, bool)> {
-    let of = |layer: &Layer| (layer.what == What::Proc).then(|| (layer.at.to_string(), true));
-    shown.layers.iter().filter_map(of).collect()
+/// Each `/dev` and `/proc` of the sandbox's own.
+fn own(shown: &Shown) -> Vec<&Layer> {
+    let is_own = |layer: &&Layer| matches!(layer.what, What::Devices { .. } | What::Proc);
+    shown.layers.iter().filter(is_own).collect()
 }

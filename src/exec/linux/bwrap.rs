@@ -4,7 +4,7 @@
 //! The inner half is run by descriptor, since the policy may hide the program's file; what it needs comes in a file in
 //! memory. It speaks to the supervisor over the same control socket as the native pid 1.
 
-use super::command::{self, Command};
+use super::command::Command;
 use super::control::{Control, Failure, Report};
 use super::defence::Defence;
 use super::numbers::Numbers;
@@ -290,7 +290,7 @@ fn become_inner(inner: OwnedFd, control: &Control) -> Result<std::convert::Infal
     if inner.proc {
         let place = mounts::open(root.as_fd(), b"proc").map_err(step("open `/proc`"))?;
         if let Some(numbers) = Numbers::open(place.as_fd()) {
-            numbers.bound(&inner.command.limits, command::OWN_THREADS);
+            numbers.bound(&inner.command.limits);
         }
         let mut masks = mounts::Masks::new(root.as_fd())?;
         if inner.command.has(&Defence::ProcCovers) {

@@ -189,7 +189,7 @@ fn prepare(
     turn(ours.give_turn(proc.is_some()))?;
     let plan: Plan = wire::read(&received()?).ok_or_else(|| Failure::setup("understand the plan", Errno::EBADMSG))?;
     if let Some(numbers) = numbers {
-        numbers.bound(&plan.limits, command::OWN_THREADS);
+        numbers.bound(&plan.limits);
     }
     let doors = match &plan.network {
         Network::Proxy(ports) if own_network => Some(capture::open(ports, !missing.contains(&Defence::Redirection))?),

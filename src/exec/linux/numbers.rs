@@ -4,6 +4,7 @@
 //! Wider than the policy's limit, which [`tree`](super::tree) keeps by looking: it holds between two looks, for root's processes
 //! too, so that a machine has room left whatever is started. Where the kernel is older, or does not let it be set, there is none.
 
+use super::command::OWN_THREADS;
 use crate::backend::limits::Limits;
 use nix::fcntl::{OFlag, openat};
 use nix::sys::stat::Mode;
@@ -31,10 +32,10 @@ impl Numbers {
         own().then(|| openat(proc, c"sys/kernel/pid_max", flags, Mode::empty()).ok()).flatten().map(Self)
     }
 
-    /// Leaves room for what the policy permits, and for `beside` it.
-    pub fn bound(self, limits: &Limits, beside: u64) {
+    /// Leaves room for what the policy permits, and for the threads of pid 1.
+    pub fn bound(self, limits: &Limits) {
         let Some(processes) = limits.processes else { return };
-        let least = processes.saturating_add(beside).saturating_add(RESERVED);
+        let least = processes.saturating_add(OWN_THREADS).saturating_add(RESERVED);
         let wider = WIDER.into_iter().filter(|wider| *wider > least);
         for number in std::iter::once(least).chain(wider) {
             if nix::unistd::write(&self.0, number.to_string().as_bytes()).is_ok() {

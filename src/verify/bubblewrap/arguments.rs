@@ -3,9 +3,8 @@
 //! Read are the options that a plan needs. What would fail, make something in the host's tree, or leave something writable by
 //! accident, is refused.
 
-use super::Layer;
-use super::What;
 use super::text::Word;
+use super::{Layer, What};
 use crate::sets::path::AbsPath;
 use std::collections::BTreeMap;
 

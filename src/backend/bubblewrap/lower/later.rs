@@ -14,7 +14,7 @@ use super::tree::Tree;
 use crate::backend::bubblewrap::plan::{DEVICES, Mount, PROC_HIDDEN};
 use crate::backend::bubblewrap::seccomp::Watch;
 use crate::diagnostic::Diagnostic;
-use crate::ir::{Origin, Rule, Subject};
+use crate::ir::{Origin, Rule, RuleId, Subject};
 use crate::sets::path::{AbsPath, Pattern, Start};
 use crate::vocabulary::{Effect, Reach, Verb};
 use std::collections::BTreeMap;
@@ -37,17 +37,21 @@ pub(super) fn gaps(tree: &Tree, layout: &Layout, judge: &Judge<'_>, needs: &Need
     let strict = performs && needs.performs == Watch::Opens;
     let mut performed = if layout.opened || strict { Performed::Needed } else { Performed::Nothing };
     let writable = writable_roots(tree, layout);
-    // Whatever is wanted, as the search for what is not granted is.
+    // For errors, too: what is opened in one and cannot be read there is one.
     let closed = closed_tops(tree, layout);
     let search = Search { tree, layout, judge, writable, errors_alone, closed };
     let mut gaps = Vec::new();
     let mut outside: Vec<(&Rule, AbsPath)> = Vec::new();
-    for rule in &judge.policy.rules {
+    for (rule, id) in judge.policy.rules.iter().zip((0..).map(RuleId)) {
         let Subject::Paths(set) = &rule.subject else { continue };
         if !rule.verb.is_about_files() {
             continue;
         }
-        let takes_away = if rule.effect == Effect::Allow { &set.exclude } else { &set.include };
+        let (takes_away, opens) =
+            if rule.effect == Effect::Allow { (&set.exclude, &set.include) } else { (&set.include, &set.exclude) };
+        // What a rule denies it denies under the other names that the mounts give it.
+        let elsewhere =
+            judge.policy.facts.elsewhere.iter().filter(|(of, _)| *of == id).flat_map(|(_, set)| &set.include);
         let accepted = accepts.iter().any(|comment| comment.covers(rule.span));
         // Running is not asked for when something is made.
         let held = performs && rule.verb != Verb::Exec;
@@ -55,8 +59,10 @@ pub(super) fn gaps(tree: &Tree, layout: &Layout, judge: &Judge<'_>, needs: &Need
         // With `--nest`, what a comment accepts is refused all the same.
         let unwanted = errors_alone && if held { performed >= asked } else { accepted && !needs.nest };
         let own = |pattern: &&Pattern| !unwanted && (rule.effect != Effect::Allow || !search.is_shown_anew(pattern));
-        let found = takes_away.iter().filter(own).filter_map(|pattern| search.looser(rule.verb, pattern));
-        if let Some(found) = found.reduce(worse) {
+        let found =
+            takes_away.iter().chain(elsewhere).filter(own).filter_map(|pattern| search.looser(rule.verb, pattern));
+        let below = opens.iter().filter(|_| !unwanted).filter_map(|pattern| search.looser_below(rule.verb, pattern));
+        if let Some(found) = found.chain(below).reduce(worse) {
             match found {
                 // What a rule denies to read it denies to make.
                 Looser::Inside(witness) if held => {
@@ -82,21 +88,10 @@ pub(super) fn gaps(tree: &Tree, layout: &Layout, judge: &Judge<'_>, needs: &Need
             gaps.push(not_there(rule, &witness));
         }
         // Whatever is wanted: to judge these paths finds what may be written and not be read, which is an error.
-        let opens = if rule.effect == Effect::Allow { &set.include } else { &set.exclude };
         if rule.origin != Origin::Std
             && let Some(witness) = opens.iter().find_map(|pattern| search.stricter(rule.verb, pattern))
         {
             gaps.push(not_granted(rule, &witness));
-        }
-    }
-    for (verb, rule, witness) in search.deeper() {
-        let accepted = accepts.iter().any(|comment| comment.covers(rule.span));
-        let held = performs && verb != Verb::Exec;
-        if held {
-            performed = performed.max(if accepted { Performed::Accepted } else { Performed::Needed });
-        }
-        if !held || (accepted && !errors_alone) {
-            gaps.push(later_names(rule, &witness));
         }
     }
     if strict {
@@ -247,28 +242,16 @@ impl Search<'_> {
         inside.or_else(|| self.first_looser(verb, instances(pattern, &pattern.literal_prefix(), self.judge.fresh())))
     }
 
-    /// What an allow opens in a directory for names alone, and not for what is in them, which may be directories too.
-    fn deeper(&self) -> Vec<(Verb, &Rule, AbsPath)> {
-        let mut found = Vec::new();
-        let places = self.tree.points.iter().zip(&self.layout.covers);
-        for (point, cover) in places.filter(|(point, cover)| cover.is_writable() && point.is_directory()) {
-            let (Cover::Host { exec, .. } | Cover::Private { exec, .. }) = *cover else { continue };
-            let child = self.judge.unnamed_child(&point.path);
-            let below = self.judge.unnamed_child(&child);
-            for verb in [Verb::Read, Verb::Write, Verb::Exec] {
-                let opened =
-                    (verb != Verb::Exec || exec).then(|| self.judge.verdict(verb, &child)).filter(|own| own.allowed);
-                let closed = opened.is_some() && !self.judge.verdict(verb, &below).allowed;
-                // What stands in the way of the one, or lets the other be made.
-                let rule = opened.filter(|_| closed).and_then(|own| own.decisive.first().copied());
-                let rule = rule.or_else(|| {
-                    let made = closed.then(|| self.judge.verdict(Verb::Write, &child))?;
-                    made.decisive.first().copied()
-                });
-                found.extend(rule.map(|rule| (verb, &self.judge.policy.rules[rule.0 as usize], below.clone())));
-            }
+    /// What is opened for itself alone may be made as a directory, and something in it.
+    fn looser_below(&self, verb: Verb, pattern: &Pattern) -> Option<Looser> {
+        if pattern.reach != Reach::Exact || pattern.is_literal() {
+            return None;
         }
-        found
+        let made = self.writable.iter().flat_map(|root| instances(pattern, root, self.judge.fresh()));
+        let below =
+            made.filter(|path| self.given(path).is_some_and(|(given, is_writable)| is_writable && given.permits(verb)));
+        let mut below = below.map(|path| self.judge.unnamed_child(&path));
+        below.find(|path| !self.judge.verdict(verb, path).allowed).map(Looser::Inside)
     }
 
     /// Whether the command can make nothing at or below a literal target.

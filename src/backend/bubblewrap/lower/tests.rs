@@ -412,6 +412,19 @@ fn what_is_opened_exactly_is_not_opened_below() {
     assert_eq!(lower(&bound, &performs).unwrap().plan.syscalls.performed, Watch::Writes);
 }
 
+/// The one directory has two names, and what may not be made by the one may not be by the other.
+#[test]
+fn later_names_are_denied_under_every_name() {
+    let mut machine = Listing::new(&["/a/b/", "/m/b/"]);
+    machine.alias("/a", "/m");
+    let bound = bind(policy(Effect::Allow, rules(&["allow write /m/b", "deny read /a/b/a"])), &machine);
+    let lowered = lower(&bound, &Needs::default()).unwrap();
+    let gap = lowered.gaps.iter().find(|gap| gap.code.name == "later-names").unwrap();
+    assert_eq!(gap.witness.as_deref(), Some("read /m/b/a"));
+    let performs = Needs { performs: Watch::Writes, errors_alone: true, ..Needs::default() };
+    assert_eq!(lower(&bound, &performs).unwrap().plan.syscalls.performed, Watch::Writes);
+}
+
 #[test]
 fn rules_without_a_mechanism_are_refused() {
     let peers = PeerSet {
