@@ -150,7 +150,7 @@ fn the_command_gets_three_descriptors_and_what_is_kept() {
     let other = std::fs::File::open("/dev/null").unwrap();
     let loose = nix::fcntl::fcntl(&other, nix::fcntl::FcntlArg::F_DUPFD(60)).unwrap();
     assert!(loose > kept && other.as_raw_fd() != loose);
-    let mut run = Run::shell("ls /proc/$$/fd; exit");
+    let mut run = Run::shell("ls -v /proc/$$/fd; exit");
     assert_eq!(run.succeeds(), "0\n1\n2\n");
     run.keep.push(kept);
     assert_eq!(run.succeeds(), format!("0\n1\n2\n{kept}\n"));

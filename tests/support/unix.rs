@@ -5,6 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
+use std::sync::{Mutex, PoisonError};
 
 /// The variable that says where the home is.
 pub const HOME: &str = "HOME";
@@ -46,6 +47,8 @@ pub fn am_root() -> bool {
 /// A copy of a program where every user may run it: a checkout may lie where only its owner can go. There is one for each
 /// build, whoever asks first makes it, and those of builds that are some hours old go with it.
 pub fn for_everyone(program: &Path) -> PathBuf {
+    static MAKING: Mutex<()> = Mutex::new(());
+    let _one_at_a_time = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
     let built = fs::metadata(program).unwrap();
     let name = program.file_name().unwrap().to_string_lossy();
     let all = PathBuf::from(format!("/var/tmp/srt-tests-{}", built.uid()));
