@@ -51,8 +51,8 @@ pub fn equal(operation: Operation, policy: &Prepared<'_>, artefact: &Prepared<'_
         for region in regions_of(gap, operation) {
             let budget = &mut Budget::new(STEPS);
             let refuted = match gap.kind.direction {
-                Direction::Stricter => permission::excess(artefact, None, Some(region), &[], budget),
-                Direction::Looser => permission::excess(&everything, Some(artefact), Some(region), &[], budget),
+                Direction::Stricter => permission::some_excess(artefact, None, region, budget),
+                Direction::Looser => permission::some_excess(&everything, Some(artefact), region, budget),
                 Direction::Beside => Answer::None,
             };
             if let Some(witness) = witness(operation, refuted)? {
@@ -114,10 +114,8 @@ pub fn is_a_gap<'p>(gap: &'p Gap, policy: impl Fn(Operation) -> &'p Prepared<'p>
         let everything = Permission::everything(policy.kind());
         let everything = Prepared::new(&everything);
         let found = match gap.kind.direction {
-            Direction::Looser => {
-                permission::excess(&everything, Some(policy), Some(region), &[], &mut Budget::new(STEPS))
-            }
-            _ => permission::excess(policy, None, Some(region), &[], &mut Budget::new(STEPS)),
+            Direction::Looser => permission::some_excess(&everything, Some(policy), region, &mut Budget::new(STEPS)),
+            _ => permission::some_excess(policy, None, region, &mut Budget::new(STEPS)),
         };
         match found {
             Answer::Some(_) => return Ok(()),

@@ -118,6 +118,16 @@ impl<'p> Prepared<'p> {
         self.permission.kind
     }
 
+    /// Whether one object is permitted.
+    pub fn permits(&self, member: &Member) -> bool {
+        if !self.permission.everything && self.grants.containing(member).is_empty() {
+            return false;
+        }
+        let refusals = self.refusals.containing(member);
+        let lifting = if refusals.is_empty() { Vec::new() } else { self.lifting.containing(member) };
+        refusals.iter().all(|refusal| self.lifted_by[*refusal].iter().any(|set| lifting.contains(set)))
+    }
+
     fn not_refused(&self) -> Refusal<'_, 'p> {
         let lifted_by = |refusal: usize| Some(self.lifted_by[refusal].clone());
         Refusal::Of { index: &self.refusals, lifting: &self.lifting, lifted_by: Box::new(lifted_by) }
@@ -145,7 +155,24 @@ pub fn excess<'p>(
     outside: &[&'p Subject],
     budget: &mut Budget,
 ) -> Answer<Member> {
-    Answer::of(search(more, less, within, outside, budget))
+    Answer::of(search(more, less, within, outside, Sought::Shortest, budget))
+}
+
+/// Some object that `more` permits and `less`, if that is given, does not, in `within`: which one is not said, and found sooner.
+pub fn some_excess<'p>(
+    more: &Prepared<'p>,
+    less: Option<&Prepared<'p>>,
+    within: &'p Subject,
+    budget: &mut Budget,
+) -> Answer<Member> {
+    Answer::of(search(more, less, Some(within), &[], Sought::Any, budget))
+}
+
+/// Which object is looked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sought {
+    Shortest,
+    Any,
 }
 
 fn search<'q, 'p>(
@@ -153,6 +180,7 @@ fn search<'q, 'p>(
     other: Option<&'q Prepared<'p>>,
     within: Option<&'p Subject>,
     outside: &[&'p Subject],
+    sought: Sought,
     budget: &mut Budget,
 ) -> Result<Option<Member>, Exhausted> {
     let kind = own.permission.kind;
@@ -170,6 +198,7 @@ fn search<'q, 'p>(
     let space = Space { kind, variables: names, absent: Vec::new() };
     let all = Compiled::all(kind);
     let one = |subject| compiled(subject).map(|(_, set)| set);
+    let asked = within;
     let within = within.and_then(one);
     let outside = Index::new(outside.iter().copied().filter_map(one));
     let mut best: Option<Member> = None;
@@ -181,39 +210,48 @@ fn search<'q, 'p>(
         if let Some(found) = many::shortest(&space, required, &refusals, shorter_than, budget)? {
             best = Some(found);
         }
-        Ok::<_, Exhausted>(())
+        Ok::<_, Exhausted>(best.clone().filter(|_| sought == Sought::Any))
     };
     let everything = own.permission.everything;
+    // What is asked about may be granted as a whole.
+    let everything = everything || own.permission.grants.iter().any(|grant| Some(grant) == asked);
     let grants: Vec<_> = match &within {
         _ if everything => vec![within.as_ref().unwrap_or(&all)],
         Some(within) => own.grants.meeting(within).into_iter().map(|grant| own.grants.set(grant)).collect(),
         None => (0..own.grants.len()).map(|grant| own.grants.set(grant)).collect(),
     };
     // What is refused as a whole need not be looked for in each grant.
-    let is_open = |set: &Compiled<'p>, more: Option<Refusal<'_, 'p>>, budget: &mut Budget| {
+    let open = |set: &Compiled<'p>, more: Option<Refusal<'_, 'p>>, budget: &mut Budget| {
         let mut refusals = vec![own.not_refused()];
         refusals.extend((!outside.is_empty()).then(|| all_of(&outside)));
         refusals.extend(more);
-        Ok::<_, Exhausted>(many::shortest(&space, &[set], &refusals, None, budget)?.is_some())
+        many::shortest(&space, &[set], &refusals, None, budget)
     };
-    if let Some(within) = within.as_ref().filter(|_| !everything)
-        && !is_open(within, None, budget)?
-    {
-        return Ok(None);
+    if let Some(within) = within.as_ref().filter(|_| !everything || sought == Sought::Any) {
+        let Some(first) = open(within, None, budget)? else { return Ok(None) };
+        // Most often the first is one.
+        let is_one = || own.permits(&first) && !other.is_some_and(|other| other.permits(&first));
+        if sought == Sought::Any && is_one() {
+            return Ok(Some(first));
+        }
     }
     let lifted = |other: &'q Prepared<'p>, refusal: usize| {
         Refusal::All(other.lifted_by[refusal].iter().map(|set| other.lifting.set(*set)).collect())
     };
-    let mut open: Vec<Option<bool>> = vec![None; other.map_or(0, |other| other.refusals.len())];
+    let mut known: Vec<Option<bool>> = vec![None; other.map_or(0, |other| other.refusals.len())];
     for grant in grants {
         let mut required = vec![grant];
         required.extend(within.as_ref().filter(|_| !everything));
         let Some(other) = other else {
-            look(&required, None, budget)?;
+            if let Some(enough) = look(&required, None, budget)? {
+                return Ok(Some(enough));
+            }
             continue;
         };
-        if !other.permission.everything {
-            look(&required, Some(other.not_granted()), budget)?;
+        if !other.permission.everything
+            && let Some(enough) = look(&required, Some(other.not_granted()), budget)?
+        {
+            return Ok(Some(enough));
         }
         for refusal in other.refusals.meeting(grant) {
             // A refusal that both have, with the same that lifts it, makes no difference.
@@ -221,14 +259,16 @@ fn search<'q, 'p>(
                 continue;
             }
             let set = other.refusals.set(refusal);
-            let known = match open[refusal] {
-                Some(known) => known,
-                None => *open[refusal].insert(is_open(set, Some(lifted(other, refusal)), budget)?),
+            let is_open = match known[refusal] {
+                Some(is_open) => is_open,
+                None => *known[refusal].insert(open(set, Some(lifted(other, refusal)), budget)?.is_some()),
             };
-            if known {
+            if is_open {
                 let mut required = required.clone();
                 required.push(set);
-                look(&required, Some(lifted(other, refusal)), budget)?;
+                if let Some(enough) = look(&required, Some(lifted(other, refusal)), budget)? {
+                    return Ok(Some(enough));
+                }
             }
         }
     }

@@ -84,6 +84,18 @@ impl Glob {
         }
         matches(&self.0, text)
     }
+
+    /// The letters of ASCII that what it matches may begin with, a bit each: no text that begins with another is matched.
+    pub fn first_ascii(&self) -> u128 {
+        match self.0.first() {
+            Some(Piece::Text(text)) => text.first().filter(|byte| byte.is_ascii()).map_or(0, |byte| 1 << byte),
+            Some(Piece::Class { negated, ranges }) => {
+                let taken = |letter: &u8| in_class(*negated, ranges, Char::from(*letter));
+                (0..0x80).filter(taken).fold(0, |all, letter| all | 1 << letter)
+            }
+            Some(Piece::AnyRun | Piece::AnyChar) | None => u128::MAX,
+        }
+    }
 }
 
 /// Every piece but `*` takes one exact stretch, so going back to the last `*` alone is enough.

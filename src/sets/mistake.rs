@@ -15,6 +15,8 @@ pub enum Mistake {
     ManyIsOneUnit,
     /// Among many sets the step by a glob is lost.
     GlobIsLost,
+    /// One glob is taken to hold all that another does.
+    GlobsAreAlike,
     /// A refusal that something may lift is none.
     LiftedAnyhow,
     /// What lifts a refusal is not followed.

@@ -2,6 +2,7 @@
 //! none of those? Answered exactly, with a word of the fewest segments, by [`search`].
 
 pub(super) mod letters;
+mod plain;
 pub(super) mod search;
 pub(super) mod trie;
 

@@ -273,7 +273,7 @@ impl Profile {
         let formula = match formulas.len() {
             0 => None,
             1 => formulas.into_iter().next(),
-            _ => Some(Formula::Any(formulas)),
+            _ => Some(Formula::Any(formulas.into())),
         };
         if names.is_empty() {
             return Err("a rule without an operation".to_owned());
@@ -357,10 +357,10 @@ fn value(form: &Form, defined: &BTreeMap<String, Formula>) -> Result<Value, Stri
             }
             Value::Text(all)
         }
-        "require-all" => Value::Filter(Formula::All(filters()?)),
-        "require-any" => Value::Filter(Formula::Any(filters()?)),
+        "require-all" => Value::Filter(Formula::All(filters()?.into())),
+        "require-any" => Value::Filter(Formula::Any(filters()?.into())),
         "require-not" => match filters()?.pop().filter(|_| rest.len() == 1) {
-            Some(one) => Value::Filter(Formula::Not(Box::new(one))),
+            Some(one) => Value::Filter(Formula::Not(one.into())),
             None => return Err("`require-not` takes one filter".to_owned()),
         },
         "literal" => Value::Filter(Formula::Path(place(text()?, Reach::Exact)?)),

@@ -2,7 +2,7 @@
 //! machine described in a string, so that no disk is in it; and a single decision.
 //!
 //! Budgets: `two_hundred_rules::all` 5 ms; `decision::ten_rules` 1 µs;
-//! `decision::million_hosts` 1 ms for its thousand decisions.
+//! `decision::million_hosts` 1 ms for its thousand decisions; `compile` 20 ms each.
 
 #![allow(clippy::unwrap_used, clippy::wildcard_imports)]
 
@@ -296,60 +296,90 @@ mod analysis {
 
 /// A policy as it is shipped, for a system.
 fn shipped(name: &str, system: System) -> (Policy, Sources) {
-    let text = match name {
-        "locked-down" => include_str!("../../policies/locked-down.policy"),
-        "coding-agent" => include_str!("../../policies/coding-agent.policy"),
-        _ => include_str!("../../policies/std/default.policy"),
-    };
+    let path = format!("{}/policies/{name}.policy", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(path).unwrap();
     let mut sources = Sources::default();
     let given = sources.add(name, text);
-    let options = Options { system, defines: BTreeMap::new() };
+    let defines = [("registry".to_owned(), "registry.example.com".to_owned())];
+    let options = Options { system, defines: defines.into() };
     let policy = resolve(&[given], &mut sources, &NoFiles, &options).0.unwrap();
     (policy, sources)
 }
 
-const SHIPPED: [&str; 3] = ["locked-down", "coding-agent", "std/default"];
-
-/// A profile for macOS, from a policy as it is shipped: lowered, written, read back and proved.
-mod macos {
+/// What `srt compile` makes of each policy as it is shipped: lowered, looked through for faults, written, read back and proved.
+/// Budget: 20 ms each.
+mod compile {
     use super::*;
-    use sandbox_runtime::backend::seatbelt;
-    use sandbox_runtime::verify;
+    use sandbox_runtime::backend::Target;
+    use sandbox_runtime::compile::artefact::{self, Emit};
+
+    const SHIPPED: [&str; 7] = [
+        "coding-agent",
+        "git-over-ssh",
+        "locked-down",
+        "mcp-file-server",
+        "npm-install-ci",
+        "python-database",
+        "std/default",
+    ];
 
     #[divan::bench(args = SHIPPED)]
-    fn written(bencher: Bencher<'_, '_>, name: &str) {
+    fn linux(bencher: Bencher<'_, '_>, name: &str) {
+        let (policy, sources) = shipped(name, System::Linux);
+        let policy = bound(policy, &nominal());
+        let wanted = Emit::usual(Target::Bubblewrap, true);
+        bencher.bench_local(|| artefact::bubblewrap(&policy, &sources, wanted, &Needs::default()).unwrap());
+    }
+
+    #[divan::bench(args = SHIPPED)]
+    fn macos(bencher: Bencher<'_, '_>, name: &str) {
+        let (policy, sources) = shipped(name, System::Macos);
+        bencher.bench_local(|| artefact::seatbelt(&policy, &sources, Emit::usual(Target::Seatbelt, false)).unwrap());
+    }
+
+    #[divan::bench(args = SHIPPED)]
+    fn windows(bencher: Bencher<'_, '_>, name: &str) {
+        let (policy, sources) = shipped(name, System::Windows);
+        bencher.bench_local(|| artefact::wfp(&policy, &sources, Emit::usual(Target::Wfp, false)).unwrap());
+    }
+}
+
+/// The same for macOS and Windows in its two halves: what is written of a policy, and what it takes to read that back and prove it.
+mod halves {
+    use super::*;
+    use sandbox_runtime::backend::{seatbelt, wfp};
+    use sandbox_runtime::verify;
+    use sandbox_runtime::verify::wfp::{prove_access_lists, prove_filters};
+
+    const LARGEST: [&str; 2] = ["coding-agent", "std/default"];
+
+    #[divan::bench(args = LARGEST)]
+    fn macos_written(bencher: Bencher<'_, '_>, name: &str) {
         let (policy, _) = shipped(name, System::Macos);
         bencher.bench_local(|| seatbelt::emit(&seatbelt::lower(&policy).unwrap().plan, &|_| String::new()));
     }
 
-    #[divan::bench(args = SHIPPED)]
-    fn proved(bencher: Bencher<'_, '_>, name: &str) {
+    #[divan::bench(args = LARGEST)]
+    fn macos_proved(bencher: Bencher<'_, '_>, name: &str) {
         let lowered = seatbelt::lower(&shipped(name, System::Macos).0).unwrap();
         let text = seatbelt::emit(&lowered.plan, &|_| String::new());
         bencher.bench_local(|| verify::seatbelt::prove(&lowered.policy, &lowered.gaps, &text).unwrap());
     }
-}
 
-/// Filters and access lists for Windows, the same way.
-mod windows {
-    use super::*;
-    use sandbox_runtime::backend::wfp::{self, Lowered};
-    use sandbox_runtime::verify::wfp::{prove_access_lists, prove_filters};
-
-    #[divan::bench(args = SHIPPED)]
-    fn written(bencher: Bencher<'_, '_>, name: &str) {
+    #[divan::bench(args = LARGEST)]
+    fn windows_written(bencher: Bencher<'_, '_>, name: &str) {
         let (policy, sources) = shipped(name, System::Windows);
         bencher.bench_local(|| {
-            let Lowered { plan, .. } = wfp::lower(&policy, &wfp::Needs::default()).unwrap();
+            let wfp::Lowered { plan, .. } = wfp::lower(&policy, &wfp::Needs::default()).unwrap();
             (wfp::filters(&plan, &sources), wfp::access_lists(&plan, &sources))
         });
     }
 
-    #[divan::bench(args = SHIPPED)]
-    fn proved(bencher: Bencher<'_, '_>, name: &str) {
+    #[divan::bench(args = LARGEST)]
+    fn windows_proved(bencher: Bencher<'_, '_>, name: &str) {
         let (policy, sources) = shipped(name, System::Windows);
         let needs = wfp::Needs::default();
-        let Lowered { plan, gaps, .. } = wfp::lower(&policy, &needs).unwrap();
+        let wfp::Lowered { plan, gaps, .. } = wfp::lower(&policy, &needs).unwrap();
         let (filters, lists) = (wfp::filters(&plan, &sources), wfp::access_lists(&plan, &sources));
         bencher.bench_local(|| {
             prove_filters(&policy, &gaps, &needs.proxy_ports, &filters).unwrap();

@@ -138,11 +138,18 @@ impl<'p> Permissions<'p> {
         }
     }
 
-    /// Adds a set to a gap for each operation of which the policy permits something in it; the first such thing.
+    /// Adds a set to a gap for each operation of which the policy permits something in it. The first such thing, where the gap is
+    /// empty: of what comes later nobody asks what it is.
     fn add(&self, region: &mut Vec<(Operation, Subject)>, operations: &[Operation], set: &Subject) -> Option<String> {
         let mut witness = None;
         for operation in operations {
-            match permission::excess(self.get(*operation), None, Some(set), &[], &mut Budget::new(STEPS)) {
+            let (permitted, budget) = (self.get(*operation), &mut Budget::new(STEPS));
+            let found = if region.is_empty() {
+                permission::excess(permitted, None, Some(set), &[], budget)
+            } else {
+                permission::some_excess(permitted, None, set, budget)
+            };
+            match found {
                 Answer::None => {}
                 found => {
                     region.push((*operation, set.clone()));

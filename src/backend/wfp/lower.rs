@@ -14,7 +14,7 @@ mod tests;
 use super::plan::Plan;
 use crate::backend::gap::Gap;
 use crate::diagnostic::Diagnostic;
-use crate::ir::Policy;
+use crate::ir::{Decider, Policy};
 use std::ops::RangeInclusive;
 
 /// What was asked for beside the policy.
@@ -55,7 +55,7 @@ pub fn lower(policy: &Policy, needs: &Needs) -> Result<Lowered, Vec<Diagnostic>>
     if !errors.is_empty() {
         return Err(errors);
     }
-    let (files, of_nodes) = files.entries();
+    let (files, of_nodes) = files.entries(&Decider::new(policy));
     let plan = Plan { filters: network::filters(policy, needs), files };
     let mut gaps = gaps::gaps(policy, needs);
     gaps.extend(gaps::of_files(policy, &held));

@@ -8,7 +8,7 @@
 
 use super::letters::{self, Alphabet};
 use super::trie::Trie;
-use super::{Origin, Token, Unit, ends, included, matches, position};
+use super::{Origin, Token, Unit, ends, included, matches, plain, position};
 use crate::sets::budget::{Budget, Exhausted};
 use crate::sets::glob::Glob;
 use crate::sets::mistake::{Mistake, made};
@@ -108,6 +108,9 @@ impl<'q, 'a> Question<'q, 'a> {
             if only {
                 return Ok(None);
             }
+        }
+        if plain::is_refused(self, budget)? {
+            return Ok(None);
         }
         let mut origins = self.origins.clone();
         origins.extend(self.required.iter().chain(&self.refused).filter_map(|shape| origin(shape)));

@@ -13,6 +13,9 @@ pub(in crate::sets) struct Trie<'a> {
     literals: FxHashMap<&'a [u8], u32>,
     /// The places behind a literal.
     named: FxHashMap<(u32, u32), u32>,
+    globs: FxHashMap<&'a Glob, u32>,
+    /// The places behind a glob.
+    globbed: FxHashMap<(u32, u32), u32>,
 }
 
 /// What patterns that begin alike have in common, up to here.
@@ -26,14 +29,36 @@ struct Place<'a> {
     one: Option<u32>,
     origins: Vec<(Origin<'a>, u32)>,
     literals: Vec<(&'a [u8], u32)>,
-    globs: Vec<(&'a Glob, u32)>,
+    globs: Vec<Branch<'a>>,
     /// The sets that have a pattern which ends here.
     ends: Vec<u32>,
 }
 
+/// What follows a glob.
+#[derive(Debug, Clone)]
+struct Branch<'a> {
+    glob: &'a Glob,
+    /// The letters of ASCII that a match may begin with, a bit each: most segments begin otherwise.
+    first: u128,
+    next: u32,
+}
+
+impl Branch<'_> {
+    fn takes(&self, segment: &[u8]) -> bool {
+        let may = segment.first().is_none_or(|byte| !byte.is_ascii() || self.first >> byte & 1 == 1);
+        may && self.glob.matches(segment)
+    }
+}
+
 impl<'a> Trie<'a> {
     pub fn new() -> Self {
-        Self { places: vec![Place::default()], literals: FxHashMap::default(), named: FxHashMap::default() }
+        Self {
+            places: vec![Place::default()],
+            literals: FxHashMap::default(),
+            named: FxHashMap::default(),
+            globs: FxHashMap::default(),
+            globbed: FxHashMap::default(),
+        }
     }
 
     /// Adds a pattern of a set.
@@ -57,7 +82,15 @@ impl<'a> Trie<'a> {
             Token::Many => *here.many.get_or_insert(fresh),
             Token::One => *here.one.get_or_insert(fresh),
             Token::Origin(origin) => find_or_push(&mut here.origins, origin, fresh),
-            Token::Glob(glob) => find_or_push(&mut here.globs, glob, fresh),
+            Token::Glob(glob) => {
+                let known = count(self.globs.len());
+                let name = *self.globs.entry(glob).or_insert(known);
+                let next = *self.globbed.entry((at, name)).or_insert(fresh);
+                if next == fresh {
+                    here.globs.push(Branch { glob, first: glob.first_ascii(), next });
+                }
+                next
+            }
             Token::Literal(literal) => {
                 let known = count(self.literals.len());
                 let name = *self.literals.entry(literal).or_insert(known);
@@ -111,11 +144,39 @@ impl<'a> Trie<'a> {
                 Unit::Segment(segment) => {
                     next.extend(literal.and_then(|literal| self.named.get(&(at, literal))));
                     if !made(Mistake::GlobIsLost) {
-                        next.extend(
-                            place.globs.iter().filter(|(glob, _)| glob.matches(segment)).map(|(_, next)| *next),
-                        );
+                        next.extend(place.globs.iter().filter(|glob| glob.takes(segment)).map(|glob| glob.next));
                     }
                 }
+            }
+        }
+        self.close(&mut next);
+        next
+    }
+
+    /// Places that every word leads to which one step of a pattern takes; there may be more.
+    pub fn step_all(&self, places: &[u32], token: Token<'a>) -> Vec<u32> {
+        match token {
+            Token::Literal(literal) => return self.step(places, &Unit::Segment(literal.to_vec())),
+            Token::Origin(origin) => return self.step(places, &Unit::Origin(origin)),
+            Token::Glob(_) | Token::One | Token::Many => {}
+        }
+        let glob = match token {
+            Token::Glob(glob) => self.globs.get(glob),
+            _ => None,
+        };
+        let mut next = Vec::new();
+        for &at in places {
+            let place = &self.places[at as usize];
+            if place.stays {
+                next.push(at);
+            }
+            // Any number of units may be none.
+            if token != Token::Many {
+                next.extend(place.one);
+            }
+            next.extend(glob.and_then(|glob| self.globbed.get(&(at, *glob))));
+            if made(Mistake::GlobsAreAlike) && matches!(token, Token::Glob(_)) {
+                next.extend(place.globs.iter().map(|glob| glob.next));
             }
         }
         self.close(&mut next);
@@ -127,7 +188,7 @@ impl<'a> Trie<'a> {
         let literal = self.literals.get(segment);
         places.iter().any(|at| {
             literal.is_some_and(|literal| self.named.contains_key(&(*at, *literal)))
-                || self.places[*at as usize].globs.iter().any(|(glob, _)| glob.matches(segment) && !but.contains(glob))
+                || self.places[*at as usize].globs.iter().any(|glob| glob.takes(segment) && !but.contains(&glob.glob))
         })
     }
 
@@ -136,7 +197,7 @@ impl<'a> Trie<'a> {
         let places: Vec<_> = places.iter().map(|at| &self.places[*at as usize]).collect();
         places.into_iter().flat_map(|place| {
             let literals = place.literals.iter().map(|(literal, _)| Token::Literal(literal));
-            literals.chain(place.globs.iter().map(|(glob, _)| Token::Glob(glob)))
+            literals.chain(place.globs.iter().map(|glob| Token::Glob(glob.glob)))
         })
     }
 
@@ -174,7 +235,7 @@ impl<'a> Trie<'a> {
         let below = move || {
             let place = &self.places[stack.pop()? as usize];
             if !whole {
-                stack.extend(place.globs.iter().rev().map(|(_, next)| *next));
+                stack.extend(place.globs.iter().rev().map(|glob| glob.next));
                 stack.extend(place.literals.iter().rev().map(|(_, next)| *next));
                 stack.extend(place.origins.iter().rev().map(|(_, next)| *next));
                 stack.extend(place.one);

@@ -6,6 +6,7 @@ use crate::ir::Subject;
 use crate::sets::name::{self, NameSet};
 use crate::sets::path::{PathSet, Pattern};
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 /// What a filter holds for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,9 +17,10 @@ pub enum Formula {
     Above(String),
     /// Something else, as it is written.
     Other(String),
-    All(Vec<Formula>),
-    Any(Vec<Formula>),
-    Not(Box<Formula>),
+    // A profile names its filters, and speaks of them again and again.
+    All(Rc<[Formula]>),
+    Any(Rc<[Formula]>),
+    Not(Rc<Formula>),
 }
 
 /// One set less another, as patterns.
@@ -108,7 +110,7 @@ fn without_above(formula: &Formula, above: &mut BTreeSet<String>) -> Result<Form
         Formula::Not(part) => match &**part {
             Formula::Any(parts) => {
                 let mut rest = Vec::new();
-                for part in parts {
+                for part in &parts[..] {
                     match part {
                         Formula::Above(name) => {
                             above.insert(name.clone());
@@ -116,7 +118,7 @@ fn without_above(formula: &Formula, above: &mut BTreeSet<String>) -> Result<Form
                         other => rest.push(other.clone()),
                     }
                 }
-                Formula::Not(Box::new(Formula::Any(rest)))
+                Formula::Not(Rc::new(Formula::Any(rest.into())))
             }
             _ => formula.clone(),
         },
@@ -129,7 +131,7 @@ fn sets<P: Clone>(formula: &Formula, leaf: &dyn Fn(&Formula) -> Option<P>) -> Op
     match formula {
         Formula::Any(parts) => {
             let mut include = Vec::new();
-            for part in parts {
+            for part in &parts[..] {
                 let part = sets(part, leaf).filter(|part| part.exclude.is_empty())?;
                 include.extend(part.include);
             }
@@ -154,7 +156,7 @@ fn clauses<P: Clone>(formula: &Formula, leaf: &dyn Fn(&Formula) -> Option<P>) ->
     match formula {
         Formula::All(parts) => {
             let mut all = Vec::new();
-            for part in parts {
+            for part in &parts[..] {
                 all.extend(clauses(part, leaf)?);
             }
             Ok(all)
@@ -166,11 +168,11 @@ fn clauses<P: Clone>(formula: &Formula, leaf: &dyn Fn(&Formula) -> Option<P>) ->
             match &**part {
                 Formula::Not(inner) => clauses(inner, leaf),
                 Formula::Any(parts) => {
-                    let parts = parts.iter().map(|part| Formula::Not(Box::new(part.clone())));
+                    let parts = parts.iter().map(|part| Formula::Not(Rc::new(part.clone())));
                     clauses(&Formula::All(parts.collect()), leaf)
                 }
                 Formula::All(parts) => {
-                    let parts = parts.iter().map(|part| Formula::Not(Box::new(part.clone())));
+                    let parts = parts.iter().map(|part| Formula::Not(Rc::new(part.clone())));
                     clauses(&Formula::Any(parts.collect()), leaf)
                 }
                 other => Err(format!("a filter that is no set: {other:?}")),
@@ -178,7 +180,7 @@ fn clauses<P: Clone>(formula: &Formula, leaf: &dyn Fn(&Formula) -> Option<P>) ->
         }
         Formula::Any(parts) => {
             let mut product: Vec<Clause<P>> = vec![Clause { one_of: Vec::new(), none_of: None }];
-            for part in parts {
+            for part in &parts[..] {
                 let part = match sets(part, leaf) {
                     Some(sets) => vec![positive(sets)],
                     None => clauses(part, leaf)?,

@@ -5,7 +5,7 @@
 //! compared with the policy over all paths. What the machine's own lists say is no part of it.
 
 use crate::analysis::permission::{self, Permission, Prepared};
-use crate::analysis::{Budget, Kind};
+use crate::analysis::{Budget, Kind, Member};
 use crate::backend::PINNED_DIRECTORY;
 use crate::backend::gap::{Direction, Gap, Operation};
 use crate::ir::{Policy, Subject};
@@ -14,7 +14,8 @@ use crate::sets::path::{AbsPath, PathSet, Pattern, Segment, Start};
 use crate::verify::{Fault, STEPS, is_a_gap, regions_of, within_gaps, witness};
 use crate::vocabulary::{Effect, Reach, Verb};
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
+use std::ops::{Bound, Range};
 
 type Read<T> = Result<T, Fault>;
 
@@ -43,6 +44,8 @@ struct Ace {
 /// The entries, and the places where owners have no rights of their own.
 struct Lists {
     aces: Vec<Ace>,
+    /// Which of them are of a node.
+    at: BTreeMap<AbsPath, Range<usize>>,
     owned: Vec<(AbsPath, Reach)>,
 }
 
@@ -65,7 +68,7 @@ pub fn prove_access_lists(policy: &Policy, gaps: &[Gap], text: &str) -> Result<(
         within_gaps(operation, of(&permitted, operation), &Prepared::new(&artefact), gaps, Some(&nowhere()))?;
     }
     lists.content(gaps)?;
-    lists.held_in_place(gaps)?;
+    lists.held_in_place(gaps, of(&permitted, Operation::Write))?;
     lists.kept()?;
     for gap in gaps {
         is_a_gap(gap, |operation| of(&permitted, operation))?;
@@ -143,19 +146,19 @@ impl Lists {
         permission
     }
 
-    /// The nearest entry that speaks of a bit at a node itself, or below it.
+    /// The nearest entry that speaks of a bit at a node itself, or below it; a denial before a permission.
     fn said(&self, path: &AbsPath, below: bool, bit: u32) -> Option<bool> {
         let applies = |ace: &&Ace| {
-            let own = ace.path == *path;
             ace.mask & bit != 0
                 && match ace.scope {
-                    Reach::Exact => own && !below,
-                    Reach::Tree => path.is_inside(&ace.path),
-                    Reach::Below => path.is_inside(&ace.path) && (!own || below),
+                    Reach::Exact => ace.path == *path && !below,
+                    Reach::Tree => true,
+                    Reach::Below => ace.path != *path || below,
                 }
         };
-        let nearest = self.aces.iter().filter(applies).max_by_key(|ace| (ace.path.segments.len(), ace.deny));
-        nearest.map(|ace| !ace.deny)
+        let places: Vec<AbsPath> = path.ancestors().collect();
+        let speaks = |place| self.aces[self.at.get(place)?.clone()].iter().filter(applies).map(|ace| !ace.deny).min();
+        places.iter().rev().find_map(speaks)
     }
 
     fn may(&self, path: &AbsPath, below: bool, bits: u32) -> bool {
@@ -166,8 +169,7 @@ impl Lists {
     }
 
     fn paths(&self) -> Vec<&AbsPath> {
-        let paths: BTreeSet<&AbsPath> = self.aces.iter().map(|ace| &ace.path).collect();
-        paths.into_iter().collect()
+        self.at.iter().filter(|(_, aces)| !aces.is_empty()).map(|(path, _)| path).collect()
     }
 
     /// Content is written where attributes are; but of a directory the same bits mean making something in it, which is
@@ -190,7 +192,8 @@ impl Lists {
         for path in paths {
             let (content, own, below) =
                 (self.may(path, false, CONTENT), self.may(path, false, WRITE), self.may(path, true, WRITE));
-            let directory = self.aces.iter().any(|ace| ace.path != *path && ace.path.is_inside(path));
+            let inner = self.at.range((Bound::Excluded(path), Bound::Unbounded));
+            let directory = inner.take_while(|(other, _)| other.is_inside(path)).any(|(_, aces)| !aces.is_empty());
             let known = directory || path.segments.is_empty();
             if content == below {
                 continue;
@@ -216,8 +219,8 @@ impl Lists {
     }
 
     /// A node that may not be written, and each directory on the way to it that could be, is neither moved nor removed; and
-    /// of what may be written nothing else is held so but what a gap says.
-    fn held_in_place(&self, gaps: &[Gap]) -> Read<()> {
+    /// of what the policy permits to write nothing else is held so but what a gap says.
+    fn held_in_place(&self, gaps: &[Gap], permitted: &Prepared<'_>) -> Read<()> {
         let operation = Operation::Rename;
         let (delete, write) = (self.permission(DELETE, false), self.permission(WRITE, false));
         let (delete, write) = (Prepared::new(&delete), Prepared::new(&write));
@@ -227,12 +230,15 @@ impl Lists {
         }
         let (pinned, _) = about_names(gaps);
         for (gap, region) in &pinned {
-            let free = permission::excess(&delete, None, Some(region), &[], &mut Budget::new(STEPS));
+            let free = permission::some_excess(&delete, None, region, &mut Budget::new(STEPS));
             if let Some(witness) = witness(operation, free)? {
                 return Err(Fault::Gap { gap: gap.kind.code.name, operation, witness });
             }
         }
-        let stricter: Vec<&Subject> = pinned.into_iter().map(|(_, set)| set).collect();
+        let denied = self.paths().into_iter().filter(|path| !permitted.permits(&Member::Path((*path).clone())));
+        let include = denied.map(|path| Pattern::literal(path, Reach::Exact)).collect();
+        let denied = Subject::Paths(PathSet { include, exclude: Vec::new() });
+        let stricter: Vec<&Subject> = pinned.into_iter().map(|(_, set)| set).chain([&denied]).collect();
         let less = permission::excess(&write, Some(&delete), None, &stricter, &mut Budget::new(STEPS));
         if let Some(witness) = witness(operation, less)? {
             return Err(Fault::Stricter { operation, witness });
@@ -285,13 +291,10 @@ fn read(text: &str) -> Read<Lists> {
         return Err(unread(&"the version is not 1"));
     }
     let entries = whole["entries"].as_array().ok_or_else(|| unread(&"there is no list of entries"))?;
-    let mut lists = Lists { aces: Vec::new(), owned: Vec::new() };
-    let mut paths: BTreeSet<AbsPath> = BTreeSet::new();
+    let mut lists = Lists { aces: Vec::new(), at: BTreeMap::new(), owned: Vec::new() };
     for entry in entries {
         let named = entry["path"].as_str().and_then(path).ok_or_else(|| unread(&"an entry has no path"))?;
-        if !paths.insert(named.clone()) {
-            return Err(unread(&format!("`{named}` has two entries")));
-        }
+        let first = lists.aces.len();
         let aces = entry["aces"].as_array().ok_or_else(|| unread(&format!("`{named}` has no entries")))?;
         let mut allowed = false;
         for text in aces {
@@ -307,6 +310,9 @@ fn read(text: &str) -> Read<Lists> {
                 "OW" if !deny && mask == READ_CONTROL => lists.owned.push((named.clone(), scope)),
                 _ => return Err(unread(&format!("`{text}` is for somebody else"))),
             }
+        }
+        if lists.at.insert(named.clone(), first..lists.aces.len()).is_some() {
+            return Err(unread(&format!("`{named}` has two entries")));
         }
     }
     Ok(lists)

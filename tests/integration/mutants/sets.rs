@@ -69,6 +69,7 @@ mistakes! {
     a_deep_star_that_is_never_empty: ManyIsNotEmpty,
     a_deep_star_that_is_one_segment: ManyIsOneUnit,
     a_step_by_a_glob_that_is_lost: GlobIsLost,
+    globs_taken_for_alike: GlobsAreAlike,
     a_refusal_that_is_lifted_anyhow: LiftedAnyhow,
     a_refusal_that_is_never_lifted: NeverLifted,
     an_intersection_that_is_empty: IntersectionIsEmpty,
@@ -85,5 +86,5 @@ mistakes! {
 #[test]
 fn most_are_not_seen_by_the_proof() {
     let unseen: Vec<_> = ALL.iter().filter(|mistake| is_proved(**mistake)).collect();
-    assert!(ALL.len() >= 13 && unseen.len() >= 8, "{unseen:?}");
+    assert!(ALL.len() >= 14 && unseen.len() >= 8, "{unseen:?}");
 }

@@ -177,10 +177,10 @@ impl<'p> Files<'p> {
         errors
     }
 
-    /// The entries of each point that changes something, and the gaps of single nodes.
-    pub fn entries(&self) -> (Vec<Entry>, Vec<Gap>) {
+    /// The entries of each point that changes something, and the gaps of single nodes; `whole` decides by all the policy's rules.
+    pub fn entries(&self, whole: &Decider<'_>) -> (Vec<Entry>, Vec<Gap>) {
         let mut entries = Vec::new();
-        let mut gaps: Vec<Gap> = self.held_in_place().into_iter().collect();
+        let mut gaps: Vec<Gap> = self.held_in_place(whole).into_iter().collect();
         let mut sayings: BTreeMap<&AbsPath, (Saying, Saying)> = BTreeMap::new();
         for (path, point) in &self.points {
             let inherited = path
@@ -296,8 +296,10 @@ impl<'p> Files<'p> {
     }
 
     /// One gap for all directories that could be moved away by the rules, and on Windows cannot: something below them is closed.
-    fn held_in_place(&self) -> Option<Gap> {
-        let held = self.points.iter().filter(|(path, point)| self.pinned(path, point).0);
+    fn held_in_place(&self, whole: &Decider<'_>) -> Option<Gap> {
+        // What may not be written at all is not missed: by a rule that is held for what is there alone.
+        let missed = |path: &AbsPath| whole.decide(&Access::Write(path.clone())).allowed;
+        let held = self.points.iter().filter(|(path, point)| self.pinned(path, point).0 && missed(path));
         let mut region = Vec::new();
         let mut first = None;
         for (path, point) in held {
