@@ -4,6 +4,7 @@
 //! Plain data and pure functions. A [`Policy`] may still hold variables; a [`BoundPolicy`] holds none, and the facts of
 //! one machine beside its rules.
 
+mod absent;
 mod access;
 mod decide;
 mod decider;

@@ -49,6 +49,17 @@ impl Permission {
         permission
     }
 
+    /// What the rules of one verb say of it by themselves, whatever is said of reading: of `exec`, which nothing has to permit, all
+    /// that none of them denies.
+    pub fn apart(policy: &Policy, verb: Verb) -> Self {
+        if verb == Verb::Read {
+            return Self::of(policy, verb);
+        }
+        let mut permission = Self { everything: verb == Verb::Exec, ..Self::none(kind(verb)) };
+        permission.take(policy, verb, true);
+        permission
+    }
+
     fn take(&mut self, policy: &Policy, verb: Verb, grants: bool) {
         if grants {
             let allows = policy.rules_of(verb).filter(|(_, rule)| rule.effect == Effect::Allow);

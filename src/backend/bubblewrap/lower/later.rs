@@ -2,7 +2,10 @@
 //!
 //! Mounts hold what exists at the start. For each rule with a glob, or a target that is missing, a few paths that it
 //! would match are made up, the shortest first, and judged: where the mounts permit more, or less, than the policy, the
-//! first of them is the witness of a gap.
+//! first of them is the witness of a gap. Where none of them tells what the command could make, all are asked about.
+
+mod asked;
+mod said;
 
 use super::Needs;
 use super::codes;
@@ -14,10 +17,10 @@ use super::tree::Tree;
 use crate::backend::bubblewrap::plan::{DEVICES, Mount, PROC_HIDDEN};
 use crate::backend::bubblewrap::seccomp::Watch;
 use crate::diagnostic::Diagnostic;
-use crate::ir::{Origin, Rule, RuleId, Subject};
+use crate::ir::{Origin, Policy, Rule, RuleId, Subject};
 use crate::sets::path::{AbsPath, Pattern, Start};
 use crate::vocabulary::{Effect, Reach, Verb};
-use std::collections::BTreeMap;
+use asked::{Asked, Speaks};
 
 /// Whether calls that change files have to be made in the command's place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,17 +34,15 @@ pub(super) enum Performed {
 /// The gaps; and what has to be performed, so that there are no more of them.
 pub(super) fn gaps(tree: &Tree, layout: &Layout, judge: &Judge<'_>, needs: &Needs) -> (Vec<Diagnostic>, Performed) {
     let errors_alone = needs.errors_alone;
-    let accepts: Vec<_> =
-        judge.policy.suppressions.iter().filter(|comment| comment.code == codes::LATER_NAMES.name).collect();
     let performs = needs.performs != Watch::Nothing && !needs.nest;
     let strict = performs && needs.performs == Watch::Opens;
-    let mut performed = if layout.opened || strict { Performed::Needed } else { Performed::Nothing };
+    let performed = if layout.opened || strict { Performed::Needed } else { Performed::Nothing };
+    let mut findings = Findings { policy: judge.policy, needs, performed, gaps: Vec::new(), outside: Vec::new() };
     let writable = writable_roots(tree, layout);
     // For errors, too: what is opened in one and cannot be read there is one.
     let closed = closed_tops(tree, layout);
     let search = Search { tree, layout, judge, writable, errors_alone, closed };
-    let mut gaps = Vec::new();
-    let mut outside: Vec<(&Rule, AbsPath)> = Vec::new();
+    let mut asked = Asked::default();
     for (rule, id) in judge.policy.rules.iter().zip((0..).map(RuleId)) {
         let Subject::Paths(set) = &rule.subject else { continue };
         if !rule.verb.is_about_files() {
@@ -49,128 +50,106 @@ pub(super) fn gaps(tree: &Tree, layout: &Layout, judge: &Judge<'_>, needs: &Need
         }
         let (takes_away, opens) =
             if rule.effect == Effect::Allow { (&set.exclude, &set.include) } else { (&set.include, &set.exclude) };
-        // What a rule denies it denies under the other names that the mounts give it.
-        let elsewhere =
-            judge.policy.facts.elsewhere.iter().filter(|(of, _)| *of == id).flat_map(|(_, set)| &set.include);
-        let accepted = accepts.iter().any(|comment| comment.covers(rule.span));
-        // Running is not asked for when something is made.
-        let held = performs && rule.verb != Verb::Exec;
-        let asked = if accepted { Performed::Accepted } else { Performed::Needed };
-        // With `--nest`, what a comment accepts is refused all the same.
-        let unwanted = errors_alone && if held { performed >= asked } else { accepted && !needs.nest };
-        let own = |pattern: &&Pattern| !unwanted && (rule.effect != Effect::Allow || !search.is_shown_anew(pattern));
-        let found =
-            takes_away.iter().chain(elsewhere).filter(own).filter_map(|pattern| search.looser(rule.verb, pattern));
-        let below = opens.iter().filter(|_| !unwanted).filter_map(|pattern| search.looser_below(rule.verb, pattern));
-        if let Some(found) = found.chain(below).reduce(worse) {
-            match found {
-                // What a rule denies to read it denies to make.
-                Looser::Inside(witness) if held => {
-                    performed = performed.max(asked);
-                    if accepted {
-                        // For what mounts alone hold, which is where nobody performs.
-                        gaps.extend((!errors_alone).then(|| later_names(rule, &witness)));
-                    } else if rule.verb == Verb::Read && !errors_alone {
-                        outside.push((rule, witness));
-                    }
-                }
-                Looser::Inside(witness) => gaps.push(later_names(rule, &witness)),
-                Looser::Outside(witness) => outside.push((rule, witness)),
+        let mut speaks = Speaks { rule, id, is_accepted: findings.is_accepted(rule), is_told: false, is_open: false };
+        if !findings.are_unwanted(rule) {
+            // What a rule denies it denies under the other names that the mounts give it.
+            let elsewhere = judge.policy.facts.elsewhere.iter().filter(|(of, _)| *of == id);
+            let elsewhere = elsewhere.flat_map(|(_, set)| &set.include);
+            let own = |pattern: &&Pattern| rule.effect != Effect::Allow || !search.is_shown_anew(pattern);
+            let takes_away: Vec<_> = takes_away.iter().chain(elsewhere).filter(own).collect();
+            let found = takes_away.iter().filter_map(|pattern| search.looser(rule.verb, pattern));
+            let below = opens.iter().filter_map(|pattern| search.looser_below(rule.verb, pattern));
+            let found = found.chain(below).reduce(worse);
+            speaks.is_told = matches!(found, Some(Looser::Inside(_)));
+            speaks.is_open = !speaks.is_told && search.may_make(&takes_away, opens);
+            if let Some(found) = found {
+                findings.tell(rule, found);
             }
         }
+        asked.rules.push(speaks);
         if let Some(witness) = takes_away.iter().find_map(|pattern| search.shown(pattern)) {
-            gaps.push(shown(rule, &witness));
+            findings.gaps.push(said::shown(rule, &witness));
         }
         if rule.effect == Effect::Allow
             && rule.origin != Origin::Std
             && let Some(witness) = set.include.iter().find_map(|pattern| search.not_there(rule.verb, pattern))
         {
-            gaps.push(not_there(rule, &witness));
+            findings.gaps.push(said::not_there(rule, &witness));
         }
         // Whatever is wanted: to judge these paths finds what may be written and not be read, which is an error.
         if rule.origin != Origin::Std
             && let Some(witness) = opens.iter().find_map(|pattern| search.stricter(rule.verb, pattern))
         {
-            gaps.push(not_granted(rule, &witness));
+            findings.gaps.push(said::not_granted(rule, &witness));
         }
     }
+    for verb in [Verb::Read, Verb::Write, Verb::Exec] {
+        asked.ask(verb, tree, layout, judge, &mut findings);
+    }
+    let Findings { mut gaps, mut outside, performed, .. } = findings;
     if strict {
         outside.retain(|(rule, _)| rule.verb != Verb::Read);
     }
-    gaps.extend(from_outside(judge, &outside));
+    gaps.extend(said::from_outside(judge.policy, &outside));
     (gaps, performed)
 }
 
-/// One finding for all rules but those that a comment speaks of, and one for those of each comment: what is accepted of one
-/// rule is not of the others.
-fn from_outside(judge: &Judge<'_>, outside: &[(&Rule, AbsPath)]) -> Vec<Diagnostic> {
-    let comments = || judge.policy.suppressions.iter().enumerate();
-    let accepting = |rule: &Rule| {
-        let own = |comment: &crate::ir::Suppression| {
-            comment.code == codes::LATER_FROM_OUTSIDE.name && comment.covers(rule.span)
-        };
-        comments().find(|(_, comment)| own(comment)).map(|(index, _)| index)
-    };
-    let mut groups: BTreeMap<Option<usize>, Vec<&(&Rule, AbsPath)>> = BTreeMap::new();
-    for one in outside {
-        groups.entry(accepting(one.0)).or_default().push(one);
+/// What was found, and what it asks for.
+struct Findings<'a> {
+    policy: &'a Policy,
+    needs: &'a Needs,
+    performed: Performed,
+    gaps: Vec<Diagnostic>,
+    outside: Vec<(&'a Rule, AbsPath)>,
+}
+
+impl<'a> Findings<'a> {
+    fn is_accepted(&self, rule: &Rule) -> bool {
+        let mut comments = self.policy.suppressions.iter();
+        comments.any(|comment| comment.code == codes::LATER_NAMES.name && comment.covers(rule.span))
     }
-    let mut gaps = Vec::new();
-    for group in groups.values() {
-        let (rule, witness) = group[0];
-        let others = match group.len() - 1 {
-            0 => String::new(),
-            1 => ", and so for 1 more rule".to_owned(),
-            more => format!(", and so for {more} more rules"),
-        };
-        let message =
-            format!("`{witness}` does not exist; if something outside makes it during the run it can be read{others}");
-        gaps.push(
-            Diagnostic::new(&codes::LATER_FROM_OUTSIDE, message)
-                .label(rule.span, "denied where it exists at the start")
-                .help("`srt run --strict-reads` denies it when it appears")
-                .witness(format!("read {witness}")),
-        );
+
+    /// Running is not asked for when something is made.
+    fn is_held(&self, rule: &Rule) -> bool {
+        self.needs.performs != Watch::Nothing && !self.needs.nest && rule.verb != Verb::Exec
     }
-    gaps
-}
 
-fn later_names(rule: &Rule, witness: &AbsPath) -> Diagnostic {
-    Diagnostic::new(
-        &codes::LATER_NAMES,
-        format!("a file made later can have a name that this rule denies, such as `{witness}`"),
-    )
-    .label(rule.span, "held for what exists at the start")
-    .help(if rule.verb == Verb::Exec {
-        "accept it with `# lint: allow(later-names) REASON` above the statement, or deny running what is in the directory"
-    } else {
-        "run it by `srt run`, which holds it; or accept it with `# lint: allow(later-names) REASON` above the statement"
-    })
-    .witness(format!("{} {witness}", rule.verb))
-}
+    /// Whether nothing that could be found of a rule is of use.
+    fn are_unwanted(&self, rule: &Rule) -> bool {
+        let is_accepted = || self.is_accepted(rule);
+        // With `--nest`, what a comment accepts is refused all the same.
+        self.needs.errors_alone
+            && if self.is_held(rule) {
+                let most = self.performed == Performed::Needed;
+                most || (self.performed == Performed::Accepted && is_accepted())
+            } else {
+                !self.needs.nest && is_accepted()
+            }
+    }
 
-fn not_granted(rule: &Rule, witness: &AbsPath) -> Diagnostic {
-    Diagnostic::new(&codes::NOT_GRANTED, format!("`{witness}` does not exist, so that nothing is granted there"))
-        .label(rule.span, "granted for what exists at the start")
-        .help("make it before the command is started")
-        .witness(format!("{} {witness}", rule.verb))
-}
+    /// The same, or what the command could make of it would add nothing to what is performed.
+    fn are_settled(&self, rule: &Rule) -> bool {
+        let is_silent = rule.verb == Verb::Write && self.performed == Performed::Needed && self.is_held(rule);
+        (is_silent && !self.is_accepted(rule)) || self.are_unwanted(rule)
+    }
 
-fn shown(rule: &Rule, witness: &AbsPath) -> Diagnostic {
-    let message = format!("`{witness}` is shown all the same: the sandbox has a `/dev` and a `/proc` of its own");
-    Diagnostic::new(&codes::SHOWN_AS_A_WHOLE, message)
-        .label(rule.span, "names a part of one")
-        .help("deny `/dev` or `/proc` as a whole, or leave the rule out")
-        .witness(format!("{} {witness}", rule.verb))
-}
-
-fn not_there(rule: &Rule, witness: &AbsPath) -> Diagnostic {
-    let message = if witness.is_inside(&AbsPath::root().join("dev")) {
-        format!("`{witness}` is not there: `/dev` is the sandbox's own")
-    } else {
-        format!("`{witness}` is covered: nothing of the host is reached through the sandbox's own `/proc`")
-    };
-    Diagnostic::new(&codes::PRIVATE_PLACE, message).label(rule.span, "this rule")
+    fn tell(&mut self, rule: &'a Rule, found: Looser) {
+        match found {
+            // What a rule denies to read it denies to make.
+            Looser::Inside(witness) if self.is_held(rule) => {
+                let is_accepted = self.is_accepted(rule);
+                self.performed = self.performed.max(if is_accepted { Performed::Accepted } else { Performed::Needed });
+                if is_accepted {
+                    // For what mounts alone hold, which is where nobody performs.
+                    self.gaps.extend((!self.needs.errors_alone).then(|| said::later_names(rule, &witness)));
+                } else if rule.verb == Verb::Read && !self.needs.errors_alone {
+                    self.outside.push((rule, witness));
+                }
+            }
+            Looser::Inside(witness) => self.gaps.push(said::later_names(rule, &witness)),
+            Looser::Outside(witness) => self.outside.push((rule, witness)),
+        }
+    }
 }
 
 enum Looser {
@@ -240,6 +219,18 @@ impl Search<'_> {
             found.filter(|found| matches!(found, Looser::Inside(_)))
         });
         inside.or_else(|| self.first_looser(verb, instances(pattern, &pattern.literal_prefix(), self.judge.fresh())))
+    }
+
+    /// Whether the command may make something that one of these patterns matches, or something below it: what the tries say
+    /// nothing of is asked for.
+    fn may_make(&self, takes_away: &[&Pattern], opens: &[Pattern]) -> bool {
+        let alone = opens.iter().filter(|pattern| pattern.reach == Reach::Exact);
+        takes_away
+            .iter()
+            .copied()
+            .chain(alone)
+            .filter(|pattern| self.judge.policy.facts.is_absent(pattern))
+            .any(|pattern| self.writable.iter().any(|root| !instances(pattern, root, self.judge.fresh()).is_empty()))
     }
 
     /// What is opened for itself alone may be made as a directory, and something in it.

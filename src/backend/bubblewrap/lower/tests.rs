@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod generated;
+mod later;
 mod simulate;
 
 use super::*;
@@ -398,31 +399,6 @@ fn what_a_glob_opens_in_a_closed_place_is_an_error_whatever_is_wanted() {
         let errors = lower(&bound, &Needs { errors_alone, ..Needs::default() }).unwrap_err();
         assert_eq!(errors[0].code.name, "grant-without-read", "errors alone: {errors_alone}");
     }
-}
-
-/// A directory can be made under a name that is opened for itself alone, and a file in that.
-#[test]
-fn what_is_opened_exactly_is_not_opened_below() {
-    let statements = ["deny read /c", "allow read, write exact /c/*"];
-    let bound = bind(policy(Effect::Deny, rules(&statements)), &Listing::new(&["/c/a"]));
-    let lowered = lower(&bound, &Needs::default()).unwrap();
-    let gap = lowered.gaps.iter().find(|gap| gap.code.name == "later-names").unwrap();
-    assert!(gap.witness.as_deref().unwrap().starts_with("read /c/"), "{gap:?}");
-    let performs = Needs { performs: Watch::Writes, errors_alone: true, ..Needs::default() };
-    assert_eq!(lower(&bound, &performs).unwrap().plan.syscalls.performed, Watch::Writes);
-}
-
-/// The one directory has two names, and what may not be made by the one may not be by the other.
-#[test]
-fn later_names_are_denied_under_every_name() {
-    let mut machine = Listing::new(&["/a/b/", "/m/b/"]);
-    machine.alias("/a", "/m");
-    let bound = bind(policy(Effect::Allow, rules(&["allow write /m/b", "deny read /a/b/a"])), &machine);
-    let lowered = lower(&bound, &Needs::default()).unwrap();
-    let gap = lowered.gaps.iter().find(|gap| gap.code.name == "later-names").unwrap();
-    assert_eq!(gap.witness.as_deref(), Some("read /m/b/a"));
-    let performs = Needs { performs: Watch::Writes, errors_alone: true, ..Needs::default() };
-    assert_eq!(lower(&bound, &performs).unwrap().plan.syscalls.performed, Watch::Writes);
 }
 
 #[test]
