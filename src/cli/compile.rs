@@ -7,7 +7,6 @@ use sandbox_runtime::backend::bubblewrap::{NOT_GRANTED, Needs};
 use sandbox_runtime::check::Nominal;
 use sandbox_runtime::compile::archive::{self, Part};
 use sandbox_runtime::compile::artefact::{self, Built, Emit};
-use sandbox_runtime::compile::compile as compile_bound;
 use sandbox_runtime::diagnostic::{Diagnostic, Level, any_error};
 use sandbox_runtime::ir::Policy;
 use sandbox_runtime::source::{SourceId, Sources};
@@ -238,7 +237,7 @@ fn linux(compile: &Compile, policy: &Policy, sources: &Sources, wanted: &[Emit])
     let mut built = if compile.host {
         artefact::bubblewrap(&bound, sources, wanted, &Needs::default())?
     } else {
-        let mut compiled = compile_bound(&bound, &Needs::default());
+        let mut compiled = artefact::planned(&bound, &Needs::default())?;
         compiled.diagnostics.retain(|said| said.level == Level::Error);
         // What is there and what is not is known on a machine alone.
         compiled.gaps.retain(|said| said.code != &NOT_GRANTED);

@@ -1,9 +1,9 @@
-//! What `srt compile` writes: for each target the texts that enforce a policy. Profiles, filters and access lists are proved
-//! before they are given out; bubblewrap's arguments are what a run makes of its plan, and the rules are for reading.
+//! What `srt compile` writes: for each target the texts that enforce a policy. Each is proved to be the policy before it is given
+//! out, bubblewrap's arguments by way of their plan; the rules are for reading.
 //!
 //! Nothing here reads or writes files; where a machine is needed, it is in the bound policy.
 
-use super::{accepting, shell_config};
+use super::{Compiled, accepting, shell_config};
 use crate::backend::bubblewrap::seccomp::{Architecture, Table, Watch, assemble, entries};
 use crate::backend::bubblewrap::{self, Argument, Arguments};
 use crate::backend::gap::{Direction, Gap};
@@ -248,14 +248,14 @@ pub fn bubblewrap_unbound(policy: &Policy, sources: &Sources, wanted: &[Emit]) -
 /// Builds for Linux from a policy that is bound to a machine.
 ///
 /// # Errors
-/// A sentence where bubblewrap cannot be told all of it, or where a text is not the plan: a mistake in this program.
+/// A sentence where bubblewrap cannot be told all of it, or where a text is not the plan, or the plan not the policy: a mistake in this program.
 pub fn bubblewrap(
     policy: &BoundPolicy,
     sources: &Sources,
     wanted: &[Emit],
     needs: &bubblewrap::Needs,
 ) -> Result<Built, String> {
-    let compiled = super::compile(policy, needs);
+    let compiled = planned(policy, needs)?;
     let mut built = Built::nothing(compiled.diagnostics);
     built.gaps = gap_texts(&compiled.gaps, sources);
     let Some(plan) = compiled.plan else { return Ok(built) };
@@ -271,6 +271,18 @@ pub fn bubblewrap(
         built.artefacts.push((*emit, bytes));
     }
     Ok(built)
+}
+
+/// The findings and the plan of a policy that is bound to a machine; the plan, with what is said of it, is the policy.
+///
+/// # Errors
+/// A sentence where it is not: a mistake in this program.
+pub fn planned(policy: &BoundPolicy, needs: &bubblewrap::Needs) -> Result<Compiled, String> {
+    let compiled = super::compile(policy, needs);
+    if let Some(plan) = &compiled.plan {
+        verify::bubblewrap::policy::prove(policy, plan, &compiled.gaps).map_err(|fault| mistake(&fault))?;
+    }
+    Ok(compiled)
 }
 
 /// What is said where an artefact is not its policy.

@@ -1,10 +1,11 @@
 //! Bubblewrap's arguments, read back from the text that is written and proved to show what the plan says: over all paths, what may
 //! be read and written, what keeps its name, and what is made beside the host's tree.
 //!
-//! The plan itself is what `decide` says, path by path, of what exists: that is tested, with a simulator of its own. Which programs
-//! may run is not bubblewrap's to say, and in no text.
+//! That the plan is the policy is proved in [`policy`], and tested path by path with a simulator of its own. Which programs may run is
+//! not bubblewrap's to say, and in no text: of the plan alone it is known.
 
 mod arguments;
+pub mod policy;
 mod text;
 
 use super::{Fault, equal};
@@ -37,7 +38,7 @@ struct Layer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum What {
     /// The host's tree.
-    Host { write: bool },
+    Host { write: bool, exec: bool },
     /// A tmpfs.
     Own { write: bool, listable: bool },
     /// Nothing can be done with it.
@@ -82,14 +83,14 @@ fn planned(plan: &Plan) -> Result<Shown, String> {
     let parse = |path: &[u8]| AbsPath::parse(path).map_err(|error| error.to_string());
     let mut shown = Shown::default();
     let root = match plan.root {
-        Root::Host { .. } => What::Host { write: false },
+        Root::Host { exec } => What::Host { write: false, exec },
         Root::Empty { listable } => What::Own { write: false, listable },
     };
     let mut layers = vec![(AbsPath::root(), root)];
     let mut made = BTreeMap::new();
     for mount in &plan.mounts {
         let (path, what) = match mount {
-            Mount::Bind { path, write, .. } => (parse(path)?, What::Host { write: *write }),
+            Mount::Bind { path, write, exec, .. } => (parse(path)?, What::Host { write: *write, exec: *exec }),
             Mount::EmptyDirectory { path, listable, .. } => {
                 (parse(path)?, What::Own { write: false, listable: *listable })
             }
@@ -125,15 +126,19 @@ fn planned(plan: &Plan) -> Result<Shown, String> {
 
 /// What may be done, of all paths. To rename is what no mount point can be.
 fn permitted(shown: &Shown, operation: Operation) -> Permission {
-    let mut permission = Permission::none(Kind::Paths);
-    if operation == Operation::Rename {
-        permission.everything = true;
-        let points = shown.layers.iter().map(|layer| Pattern::literal(&layer.at, Reach::Exact));
-        permission.refusals = points.map(|point| Refused { set: set(point), lifted_by: Vec::new() }).collect();
-        return permission;
+    if operation != Operation::Rename {
+        return permitted_together(shown, &[operation]);
     }
+    let points = shown.layers.iter().map(|layer| Pattern::literal(&layer.at, Reach::Exact));
+    let refusals = points.map(|point| Refused { set: set(point), lifted_by: Vec::new() }).collect();
+    Permission { everything: true, refusals, ..Permission::none(Kind::Paths) }
+}
+
+/// Where all of some operations may be done that are about files as they are there.
+fn permitted_together(shown: &Shown, operations: &[Operation]) -> Permission {
+    let mut permission = Permission::none(Kind::Paths);
     // What each layer says of its node and of what is below it.
-    let said: Vec<(&AbsPath, Reach, bool)> = shown.layers.iter().flat_map(|layer| said(layer, operation)).collect();
+    let said: Vec<(&AbsPath, Reach, bool)> = shown.layers.iter().flat_map(|layer| said(layer, operations)).collect();
     for (place, (at, reach, permits)) in said.iter().enumerate() {
         let own = set(Pattern::literal(at, *reach));
         if *permits {
@@ -150,18 +155,26 @@ fn permitted(shown: &Shown, operation: Operation) -> Permission {
     permission
 }
 
-fn said(layer: &Layer, operation: Operation) -> Vec<(&AbsPath, Reach, bool)> {
-    let at = &layer.at;
-    let reads = operation == Operation::Read;
-    match layer.what {
-        What::Host { write } => vec![(at, Reach::Tree, reads || write)],
+fn said<'l>(layer: &'l Layer, operations: &[Operation]) -> Vec<(&'l AbsPath, Reach, bool)> {
+    let permits = |below: bool| operations.iter().all(|operation| permits(layer.what, *operation, below));
+    match (permits(false), permits(true)) {
+        (here, below) if here == below => vec![(&layer.at, Reach::Tree, here)],
+        (here, below) => vec![(&layer.at, Reach::Exact, here), (&layer.at, Reach::Below, below)],
+    }
+}
+
+/// Whether what is mounted permits an operation, of its own node or of what is below it.
+fn permits(what: What, operation: Operation, below: bool) -> bool {
+    match (what, operation) {
+        (What::Host { .. }, Operation::Read) | (What::Proc, Operation::Read | Operation::Write) => true,
+        (What::Host { write, .. }, Operation::Write) => write,
+        (What::Host { exec, .. }, Operation::Exec) => exec,
         // To read is to read what is the host's: in one of the sandbox's own there is what was made in it.
-        What::Own { write, listable } => {
-            vec![(at, Reach::Exact, if reads { listable } else { write }), (at, Reach::Below, !reads && write)]
-        }
-        What::Masked => vec![(at, Reach::Tree, false)],
-        What::Devices { write } => vec![(at, Reach::Tree, reads || write)],
-        What::Proc => vec![(at, Reach::Tree, true)],
+        (What::Own { listable, .. }, Operation::Read) => listable && !below,
+        (What::Own { write, .. }, Operation::Write | Operation::Exec) => write,
+        (What::Devices { .. }, Operation::Read) => true,
+        (What::Devices { write }, Operation::Write) => write,
+        _ => false,
     }
 }
 

@@ -26,7 +26,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("analysis", &["sets", "ir", "vocabulary"]),
     ("lint", &["source", "diagnostic", "sets", "ir", "analysis", "vocabulary"]),
     ("backend", &["source", "diagnostic", "sets", "ir", "analysis", "vocabulary"]),
-    ("verify", &["sets", "ir", "analysis", "backend", "vocabulary"]),
+    ("verify", &["diagnostic", "sets", "ir", "analysis", "backend", "vocabulary"]),
     ("compile", &["source", "diagnostic", "resolve", "sets", "ir", "lint", "backend", "verify", "vocabulary"]),
     (
         "check",

@@ -62,7 +62,7 @@ fn gaps() -> String {
         system denies what the policy permits; *looser*, it permits what the policy denies, which is an error unless a comment accepts it; *beside*, nothing is\n\
         decided otherwise, but the words promise more than the system can hold. Each text that `srt compile` writes for macOS and Windows is read back, and what\n\
         it does otherwise than the policy must be exactly the gaps that are told for it. Arguments for bubblewrap are read back as well, and must show, over all paths,\n\
-        what the plan of mounts says that `srt run` carries out; of the plan a gap is told by a witness. There are no others than these:\n\n\
+        what the plan of mounts says that `srt run` carries out; and where that plan is not the policy, but for names that only others could make meanwhile, a gap is told. There are no others than these:\n\n\
         | gap | Linux | macOS | Windows | says |\n|---|---|---|---|---|\n",
     );
     let of = |code: &Code| {

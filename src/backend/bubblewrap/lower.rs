@@ -18,7 +18,10 @@ mod sockets;
 mod tests;
 mod tree;
 
-pub use codes::{CODES, EXEC_BY_CONTENT, GAPS, LATER_NAMES, NOT_GRANTED};
+pub use codes::{
+    CODES, DIRECTORY_ALONE, DIRECTORY_ATTRIBUTES, DIRECTORY_LISTING, EXEC_BY_CONTENT, GAPS, LATER_NAMES, NOT_GRANTED,
+    REPLACEABLE_LINK,
+};
 
 use super::plan::Plan;
 use super::seccomp::{self, Watch};

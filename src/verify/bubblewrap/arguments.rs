@@ -90,7 +90,7 @@ pub fn read(words: &[Word]) -> Read<Shown> {
                 let write = option == "--bind";
                 shown.room(&at)?;
                 let what = match from.as_bytes() {
-                    _ if from == at => What::Host { write },
+                    _ if from == at => What::Host { write, exec: true },
                     Some(from) if from == b"/dev/null" && !write => What::Masked,
                     _ => return Err(format!("`{from}` is shown at `{at}`")),
                 };

@@ -6,6 +6,7 @@ use crate::backend::bubblewrap::{Lowered, Needs, lower};
 use crate::diagnostic::{Diagnostic, Level};
 use crate::ir::{Access, BoundPolicy, NodeKind, decide};
 use crate::sets::path::AbsPath;
+use crate::verify;
 use crate::vocabulary::Effect;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -179,6 +180,9 @@ fn mounts_show_what_decide_says() {
                 compare(&bound, &listing, &lowered, &mut reached)?;
                 all.set(reached);
                 pinned(&listing, &lowered)?;
+                let proved = verify::bubblewrap::policy::prove(&bound, &lowered.plan, &lowered.gaps);
+                let gaps: Vec<_> = lowered.gaps.iter().map(|gap| (gap.code.name, &gap.witness)).collect();
+                prop_assert_eq!(proved, Ok(()), "{:#?} {:?}", super::show(&lowered.plan.mounts), gaps);
                 let errors = errors.unwrap();
                 let same = |gaps: &[Diagnostic]| -> Vec<Diagnostic> {
                     gaps.iter().filter(|gap| gap.level == Level::Error).cloned().collect()
