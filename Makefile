@@ -41,7 +41,12 @@ endif
 .PHONY: test-long
 test-long: ## the same with many more generated cases, and the tests marked as long
 	@.ci/setup test
-	PROPTEST_CASES=20000 ANALYSIS_CASES=1000000 $(CARGO) test --locked --profile long --no-fail-fast -- --include-ignored
+	PROPTEST_CASES=20000 ANALYSIS_CASES=1000000 $(CARGO) test --locked --profile long --no-fail-fast -- --include-ignored --skip groups::
+
+.PHONY: cgroups
+cgroups: ## the tests of limits in virtual machines with cgroup v2, as root, on Debian
+	@.ci/setup cgroups
+	@tests/enforcement/cgroups
 
 .PHONY: lint
 lint: ## formatting, clippy, documentation; warnings are errors

@@ -15,6 +15,11 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// Whether some limit is of what all processes of a command have together.
+    pub fn of_tree(&self) -> bool {
+        self.memory.is_some() || self.processes.is_some() || self.cpu.is_some()
+    }
+
     /// The limit of a kind.
     pub fn value(&self, kind: LimitKind) -> Option<u64> {
         match kind {

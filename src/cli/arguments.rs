@@ -49,8 +49,8 @@ Examples:
 called like a verb needs the long form.
 
 Exit status of a run: the command's own; 128+n if signal n ended it; 124 if its
-time was up; 125 if the sandbox could not be set up (nothing was run); 126 or
-127 if the command could not be started.
+time was up, 137 if it passed another limit; 125 if the sandbox could not be set
+up (nothing was run); 126 or 127 if the command could not be started.
 Exit status of the other verbs: 0; 1 for findings of level error; 2 for a
 mistake on the command line, or a file that cannot be read."
 )]
@@ -165,8 +165,9 @@ Examples:
   srt run --print-policy
 
 Exit status: the command's own; 128+n if signal n ended it; 124 if its time was
-up; 125 if the sandbox could not be set up (nothing was run); 126 or 127 if the
-command could not be started; 2 for a mistake on the command line.")]
+up, 137 if it passed another limit; 125 if the sandbox could not be set up
+(nothing was run); 126 or 127 if the command could not be started; 2 for a
+mistake on the command line.")]
 pub struct Run {
     #[command(flatten)]
     pub choice: PolicyChoice,

@@ -174,6 +174,7 @@ fn attempt_once(
         events: told,
         watch: watch(run),
         announce: |said| output::complain(said),
+        debug: run.debug,
     };
     let outcome = exec::run(&enforced, launch);
     leave((enforced, rules));

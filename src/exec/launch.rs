@@ -47,6 +47,8 @@ pub struct Launch {
     pub watch: Watch,
     /// Told what works otherwise than it usually does, in a sentence; the command runs all the same.
     pub announce: fn(&str),
+    /// It is told as well what works as it usually does.
+    pub debug: bool,
 }
 
 impl Launch {
@@ -71,6 +73,7 @@ impl Launch {
             events,
             watch: Watch::Writes,
             announce: |_| {},
+            debug: false,
         }
     }
 }

@@ -16,6 +16,7 @@ mod broker;
 mod bwrap;
 mod caller;
 mod capture;
+mod cgroup;
 mod command;
 mod control;
 mod defence;
@@ -27,6 +28,7 @@ mod init;
 mod kernel;
 mod landlock;
 mod listen;
+mod lookout;
 mod mounts;
 mod native;
 mod network;
@@ -167,6 +169,8 @@ pub fn run_without(plan: &Plan, launch: Launch, missing: &[Defence]) -> Result<E
         watches,
         performs: plan.syscalls.performed != Watch::Nothing,
         announce: launch.announce,
+        explain: launch.debug.then_some(launch.announce),
+        groups: !missing.contains(&Defence::ControlGroup),
     };
     let served = launch.rules.filter(|_| proxied || !listeners.is_empty()).map(|rules| Served {
         proxied: proxied.then(|| Proxied {
@@ -176,7 +180,7 @@ pub fn run_without(plan: &Plan, launch: Launch, missing: &[Defence]) -> Result<E
         }),
         listeners,
     });
-    supervisor::supervise(started, signals, &plan.limits, &decides, served)
+    supervisor::supervise(started, signals, plan, &decides, served)
 }
 
 /// Whether some program may be read, and not be run: else what cannot be run is hidden.

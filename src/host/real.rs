@@ -13,6 +13,9 @@ use unix as system;
 #[cfg(windows)]
 use windows as system;
 
+#[cfg(target_os = "linux")]
+pub use system::mounts;
+
 use super::{Host, git};
 use crate::ir::{MountFact, Node};
 use crate::sets::path::AbsPath;

@@ -55,3 +55,22 @@ fn a_machine_whose_proc_is_masked_is_told_what_it_lacks() {
     let said = there("run -- touch made");
     assert!(said.code == 125 && said.stderr.contains("partly masked"), "{said:?}");
 }
+
+/// Neither a control group nor a procfs of the sandbox's own: what would be held is less than the policy says.
+#[test]
+fn a_limit_that_nothing_holds_is_refused() {
+    let user = crate::support::ORDINARY;
+    let (start, who) = if am_root() {
+        (&["unshare", "--mount"][..], format!("setpriv --reuid={user} --regid={user} --clear-groups"))
+    } else {
+        (&["unshare", "--user", "--map-root-user", "--mount"][..], String::new())
+    };
+    for (limit, refused) in [("processes 20", true), ("memory 1GiB", true), ("time 20s, files 64", false)] {
+        let policy =
+            format!("srt 1\\ndefault read deny\\nallow read [/usr, /bin, /lib, /lib64, $WORKSPACE]\\nlimit {limit}\\n");
+        let first = format!("mount -t tmpfs tmpfs /proc/bus && printf '{policy}' > its.policy");
+        let said = there(start, &first, &who, "run --policy its.policy -- /usr/bin/true");
+        assert_eq!(said.code, if refused { 125 } else { 0 }, "{limit}: {said:?}");
+        assert_eq!(said.stderr.contains("neither a control group nor a procfs"), refused, "{limit}: {said:?}");
+    }
+}

@@ -15,6 +15,7 @@ mod faults;
 mod files;
 mod first;
 mod flags;
+mod groups;
 mod hosts;
 mod later;
 mod limits;

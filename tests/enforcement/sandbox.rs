@@ -34,6 +34,8 @@ pub struct Run {
     pub bwrap: bool,
     /// What is taken out.
     pub missing: Vec<Defence>,
+    /// What works as usual is announced too.
+    pub debug: bool,
     /// What the proxy decides by: rules, and the workspace they are bound in.
     pub proxied: Option<(String, PathBuf)>,
     /// The user to become first.
@@ -69,6 +71,7 @@ impl Run {
             keep: vec![],
             bwrap: BWRAP.get(),
             missing: vec![],
+            debug: false,
             proxied: None,
             user: None,
         }
@@ -334,6 +337,7 @@ extern "C" fn before_main() {
         events: Arc::new(Nobody),
         watch: Watch::Nothing,
         announce: |said| eprintln!("srt: {said}"),
+        debug: run_.debug,
     };
     let status = match run_without(&run_.plan, launch, &run_.missing) {
         Ok(exit) => exit.status(),

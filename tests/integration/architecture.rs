@@ -36,7 +36,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("event", &["sets", "ir", "vocabulary"]),
     ("draft", &["source", "syntax", "sets", "ir", "vocabulary"]),
     ("proxy", &["sets", "ir", "event", "vocabulary"]),
-    ("exec", &["backend", "proxy", "event", "ir", "sets", "vocabulary"]),
+    ("exec", &["backend", "proxy", "event", "ir", "sets", "host", "vocabulary"]),
 ];
 
 /// The one home of each third-party package (`exec` has two: libc is what nix does not wrap). Who our user is, and what addresses the

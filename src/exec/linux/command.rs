@@ -154,6 +154,11 @@ fn confine_and_filter(
     rung: impl Fn() -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let step = |act: &'static str| move |errno| Failure::setup(act, errno);
+    if command.limits.of_tree() {
+        // It may be in a group of its own by now: what is above that is not for it to see, nor, where the groups are mounted so
+        // (`nsdelegate`, cgroups(7)), that group's limits to change, whatever of them it may write to.
+        kernel::unshare(libc::CLONE_NEWCGROUP).map_err(step("make a cgroup namespace"))?;
+    }
     // What both the filter and Landlock want of whoever has no capability.
     if command.has(&Defence::NoPrivileges) {
         nix::sys::prctl::set_no_new_privs().map_err(step("set no_new_privs"))?;

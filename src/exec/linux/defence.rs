@@ -33,6 +33,8 @@ pub enum Defence {
     Keyring,
     /// The limit of core dumps.
     CoreLimit,
+    /// That limits are held by a control group. No wall: where there is none, the processes are looked at.
+    ControlGroup,
     /// A process namespace of the run's own. Its `/proc` cannot be mounted then. (Native engine.)
     ProcessNamespace,
     /// A network namespace of the run's own. (Native engine.)

@@ -2,12 +2,17 @@
 //!
 //! Nothing is changed outside those processes.
 
+use super::cgroup::{self, Lack};
 use super::control::{Control, Failure, Report};
 use super::native::{NAMESPACES, map_ids};
 use super::{Probe, broker, capture, environment, kernel, landlock, mounts, network, proc};
 use crate::backend::bubblewrap::Ports;
+use crate::backend::limits::Limits;
+use crate::host;
 use nix::errno::Errno;
+use nix::sys::signal::Signal;
 use nix::sys::socket::MsgFlags;
+use nix::unistd::Pid;
 use std::ffi::OsString;
 use std::fs;
 use std::os::fd::AsFd;
@@ -24,6 +29,7 @@ pub fn probes() -> Vec<Probe> {
         landlock_abi(),
         notification(),
         nftables(),
+        limits(),
         upstream(),
         bubblewrap(),
     ]
@@ -146,6 +152,48 @@ fn nftables() -> Probe {
         costs,
         "sudo modprobe nf_tables",
     )
+}
+
+/// Holds a process by limits that it does not reach.
+fn limits() -> Probe {
+    let held = || {
+        let lack = |errno: Errno| Lack::new(errno.desc());
+        let (held, keeper) = (Waiting::start().map_err(lack)?, Waiting::start().map_err(lack)?);
+        let limits = Limits { memory: Some(64 << 20), processes: Some(64), cpu: Some(60), ..Limits::default() };
+        let mounts = host::real::mounts().map_err(|error| Lack::new(error.to_string()))?;
+        cgroup::hold(held.0, keeper.0, &limits, &mounts, &[]).map(|group| group.says())
+    };
+    let (result, mend) = match held() {
+        Ok(says) => (Ok(format!("held by {says}")), ""),
+        Err(lack) => (Err(lack.to_string()), lack.mend),
+    };
+    let costs = "`limit memory`, `limit processes` and `limit cpu` are held by a look at the processes a few times a second, and not by the \
+                 kernel: what lies between two looks is not seen";
+    Probe::new("limits", false, result, costs, mend)
+}
+
+/// A process that does nothing until this is dropped.
+struct Waiting(Pid);
+
+impl Waiting {
+    fn start() -> Result<Waiting, Errno> {
+        let supervisor = nix::unistd::getpid();
+        if let Some(process) = kernel::fork()? {
+            return Ok(Waiting(process));
+        }
+        let _ = nix::sys::prctl::set_pdeathsig(Signal::SIGKILL);
+        while nix::unistd::getppid() == supervisor {
+            nix::unistd::pause();
+        }
+        kernel::exit(0)
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let _ = nix::sys::signal::kill(self.0, Signal::SIGKILL);
+        let _ = nix::sys::wait::waitpid(self.0, None);
+    }
 }
 
 fn upstream() -> Probe {

@@ -4,14 +4,16 @@
 
 use super::broker::{self, Broker};
 use super::capture::Doors;
+use super::cgroup::Files;
 use super::command::{self, Command};
 use super::control::{Control, Failure, Report, Word};
 use super::defence::Defence;
 use super::end::end;
 use super::kernel::{self, Change};
-use super::tree::Lookout;
+use super::lookout::Lookout;
 use super::{network, supervisor};
 use crate::backend::bubblewrap::seccomp::Watch;
+use crate::backend::limits::Limits;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
@@ -50,7 +52,7 @@ pub fn run(
     proc: Option<OwnedFd>,
 ) -> Result<std::convert::Infallible, Failure> {
     settle(&command.missing)?;
-    let lookout = Lookout::new(&command.limits, proc.as_ref());
+    let procfs = proc.as_ref().and_then(|proc| proc.try_clone().ok());
     let proc = proc.filter(|_| broker::may_look().is_ok());
     // What is served takes descriptors of ours; the command gets the caller's limit back.
     supervisor::raise_open_files().map_err(|errno| Failure::setup("raise the limit of open files", errno))?;
@@ -63,10 +65,33 @@ pub fn run(
     drop(theirs);
     // Only now, since who hears it may let this process go before others, and the command with it if it were made later.
     ready(control, doors)?;
+    let lookout = lookout(control, child, &command.limits, procfs.as_ref())?;
     ours.give_turn(proc.is_some()).map_err(|errno| Failure::setup("start the command", errno))?;
     let broker = hear(control, &ours, proc, &command.missing, command.syscalls.performed, is_apart)?;
     drop((ours, command));
     attend(control, child, broker.as_ref(), lookout)
+}
+
+/// Once the sandbox stands, and before the command is begun: who watches the limits of all its processes, `None` where there are none.
+/// Waits until the supervisor has put the command, which is this child, into the group that holds them, or has found none.
+pub fn lookout(
+    control: &Control,
+    child: Pid,
+    limits: &Limits,
+    proc: Option<&OwnedFd>,
+) -> Result<Option<Lookout>, Failure> {
+    if !limits.of_tree() {
+        return Ok(None);
+    }
+    let mut group = None;
+    while group.is_none() {
+        let mut ready = [PollFd::new(control.as_fd(), PollFlags::POLLIN)];
+        match poll(&mut ready, PollTimeout::NONE) {
+            Ok(_) | Err(Errno::EINTR) => group = heed(control, child, None),
+            Err(_) => end(125),
+        }
+    }
+    Lookout::new(limits, group.flatten(), proc).map(Some)
 }
 
 /// Who serves what the command's filter notifies of, in a network that leads nowhere or that the supervisor serves; waits until it is
@@ -103,7 +128,7 @@ pub fn attend(
     mut lookout: Option<Lookout>,
 ) -> Result<std::convert::Infallible, Failure> {
     let mut held = vec![control.as_raw_fd()];
-    held.extend(lookout.as_ref().map(Lookout::descriptor));
+    held.extend(lookout.iter().flat_map(Lookout::descriptors));
     held.extend(broker.iter().flat_map(|broker| broker.descriptors()));
     kernel::close_all_but(&held).map_err(|errno| Failure::setup("close descriptors", errno))?;
     let kept = if broker.is_some() { broker::CAPABILITIES } else { 0 };
@@ -131,18 +156,31 @@ pub fn attend(
         }
         heed(control, child, broker.map(AsRef::as_ref));
         // The end of pid 1 is the end of every process in the sandbox.
-        if let Some(breach) = lookout.as_mut().and_then(Lookout::look) {
-            kernel::exit(if control.report(&Report::Passed(breach)).is_ok() { 0 } else { 125 });
-        }
+        let seen = look(control, lookout.as_mut());
         while let Ok(Some(_)) = children.read_signal() {}
-        reap(control, child, broker.map(AsRef::as_ref));
+        reap(control, child, broker.map(AsRef::as_ref), lookout.as_mut());
+        // Somebody has removed the group; the command had not ended first.
+        if seen.is_err() {
+            end(125);
+        }
     }
 }
 
-/// What the supervisor says. The end of pid 1 is the end of every process in the sandbox.
-fn heed(control: &Control, child: Pid, broker: Option<&Broker>) {
+/// Ends everything where a limit is passed.
+fn look(control: &Control, lookout: Option<&mut Lookout>) -> Result<(), Errno> {
+    if let Some(breach) = lookout.map_or(Ok(None), Lookout::look)? {
+        kernel::exit(if control.report(&Report::Passed(breach)).is_ok() { 0 } else { 125 });
+    }
+    Ok(())
+}
+
+/// What the supervisor says; what it says of limits, if it does. The end of pid 1 is the end of every process in the sandbox.
+#[allow(clippy::option_option)]
+fn heed(control: &Control, child: Pid, broker: Option<&Broker>) -> Option<Option<Files>> {
+    let mut held = None;
     loop {
         match control.word() {
+            Ok(Some(Word::Held(files))) => held = Some(files),
             Ok(Some(Word::Answer(number, allowed))) => {
                 if let Some(broker) = broker {
                     broker.answered(number, allowed);
@@ -164,14 +202,14 @@ fn heed(control: &Control, child: Pid, broker: Option<&Broker>) {
                     let _ = nix::sys::signal::kill(child, signal);
                 }
             }
-            Err(Errno::EAGAIN) => return,
+            Err(Errno::EAGAIN) => return held,
             Err(Errno::EINTR) => (),
             Ok(None) | Err(_) => end(125),
         }
     }
 }
 
-fn reap(control: &Control, child: Pid, broker: Option<&Broker>) {
+fn reap(control: &Control, child: Pid, broker: Option<&Broker>, mut lookout: Option<&mut Lookout>) {
     loop {
         let change = match kernel::changed_child() {
             Ok(None) | Err(Errno::ECHILD) => return,
@@ -184,6 +222,10 @@ fn reap(control: &Control, child: Pid, broker: Option<&Broker>) {
             Change::Signaled(signal) => (Report::Signaled(signal), true),
             Change::Stopped(signal) => (Report::Stopped(signal), false),
         };
+        if ended {
+            // It may have ended of what it was refused since the last look. Where nothing can be read any more, it has ended all the same.
+            let _ = look(control, lookout.as_deref_mut());
+        }
         let sent = control.report(&report).is_ok();
         if ended {
             if let Some(broker) = broker {

@@ -7,8 +7,10 @@ use crate::backend::bubblewrap::seccomp::Instruction;
 pub use crate::exec::unix::inherited::{borrow, is_ignored, take};
 use nix::errno::Errno;
 use nix::unistd::Pid;
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 /// Flags of a mount, as `mount_setattr(2)` and `fsmount(2)` take them.
 pub const RDONLY: u64 = 0x1;
@@ -447,6 +449,18 @@ pub fn try_notification() -> Result<(), Errno> {
         Ok(_) | Err(Errno::ENOENT) => Ok(()),
         Err(errno) => Err(errno),
     }
+}
+
+/// The value of an extended attribute, of 255 bytes at most; links are followed.
+#[allow(unsafe_code)]
+pub fn attribute(path: &Path, name: &CStr) -> Result<Vec<u8>, Errno> {
+    let path = CString::new(path.as_os_str().as_bytes()).map_err(|_| Errno::EINVAL)?;
+    let mut value = vec![0_u8; 255];
+    // SAFETY: both names are valid C strings, and the value has the room that is told.
+    let length = unsafe { libc::getxattr(path.as_ptr(), name.as_ptr(), value.as_mut_ptr().cast(), value.len()) };
+    let length = usize::try_from(length).map_err(|_| Errno::last())?;
+    value.truncate(length);
+    Ok(value)
 }
 
 /// Replaces this process's program; only ever returns an error.

@@ -11,7 +11,6 @@ use super::control::{Control, Failure, Report};
 use super::defence::Defence;
 use super::mounts::{self, Stage};
 use super::supervisor::{self, Started};
-use super::tree::Lookout;
 use super::{Error, broker, capture, heap, init, kernel, network, wire};
 use crate::backend::bubblewrap::{Network, Plan};
 use nix::errno::Errno;
@@ -186,8 +185,14 @@ fn prepare(
     // It may be more than fits in between: who reads it is awake.
     turn(bell.ring())?;
     turn(ours.hand_over(&command))?;
-    turn(ours.give_turn(proc.is_some()))?;
-    let plan: Plan = wire::read(&received()?).ok_or_else(|| Failure::setup("understand the plan", Errno::EBADMSG))?;
+    let plan = received()?;
+    let plan: Plan = wire::read(&plan).ok_or_else(|| Failure::setup("understand the plan", Errno::EBADMSG))?;
+    // Who is put into a group first loads its filter afterwards: in a cgroup namespace that begins there.
+    let listens = proc.is_some();
+    let grouped = plan.limits.of_tree();
+    if !grouped {
+        turn(ours.give_turn(listens))?;
+    }
     if let Some(numbers) = numbers {
         numbers.bound(&plan.limits);
     }
@@ -204,10 +209,13 @@ fn prepare(
     }
     let is_apart = doors.is_none();
     init::ready(control, doors)?;
+    let lookout = init::lookout(control, child, &plan.limits, procfs.as_ref())?;
+    if grouped {
+        turn(ours.give_turn(listens))?;
+    }
     let broker = init::hear(control, &ours, proc, missing, plan.syscalls.performed, is_apart)?;
     turn(ours.give_turn(alone))?;
-    let lookout = Lookout::new(&plan.limits, procfs.as_ref());
-    drop((ours, bell, plan, procfs));
+    drop((ours, bell, plan));
     init::attend(control, child, broker.as_ref(), lookout)
 }
 

@@ -3,6 +3,7 @@
 mod connections;
 mod files;
 mod first;
+mod held;
 mod lacking;
 mod serving;
 mod signals;
@@ -15,12 +16,13 @@ use super::listen::Wish;
 use super::terminal::Terminal;
 use super::tree::Breach;
 use super::{Error, Exit, kernel};
-use crate::backend::limits::Limits;
+use crate::backend::bubblewrap::Plan;
 use crate::event::{self, Event, Sink, timestamp};
 use crate::proxy::upstream::Upstream;
 use crate::proxy::{InForce, Rules};
 use crate::vocabulary::LimitKind;
 use first::First;
+use held::Holder;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -58,6 +60,10 @@ pub struct Decides {
     /// Calls that change files are to be made in the command's place.
     pub performs: bool,
     pub announce: fn(&str),
+    /// Told what works as it usually does, if somebody is.
+    pub explain: Option<fn(&str)>,
+    /// Limits may be held by a control group.
+    pub groups: bool,
 }
 
 /// What goes on beside the command.
@@ -96,7 +102,9 @@ struct Supervisor<'d> {
     files: files::Told,
     failure: Option<Failure>,
     exit: Option<Exit>,
-    limits: &'d Limits,
+    plan: &'d Plan,
+    /// Who holds its limits of all processes together. A group goes when this does, after everything in it.
+    holder: Holder,
     /// When the command was started.
     begun: Option<Instant>,
     /// pid 1, once the command runs.
@@ -115,12 +123,12 @@ struct Supervisor<'d> {
 pub fn supervise(
     started: Started,
     signals: Signals,
-    limits: &Limits,
+    plan: &Plan,
     decides: &Decides,
     mut served: Option<Served>,
 ) -> Result<Exit, Error> {
     let terminal = Terminal::remember();
-    let time = limits.time.map(Duration::from_millis);
+    let time = plan.limits.time.map(Duration::from_millis);
     let mut supervisor = Supervisor {
         started,
         decides,
@@ -131,7 +139,8 @@ pub fn supervise(
         files: files::Told::default(),
         failure: None,
         exit: None,
-        limits,
+        plan,
+        holder: Holder::Unknown,
         begun: None,
         first: None,
         told_of_stop: false,
@@ -140,6 +149,7 @@ pub fn supervise(
         ending: None,
         waiting: VecDeque::new(),
     };
+    supervisor.hold_early();
     let mut deadline = None;
     let mut proxy_failure = None;
     while !supervisor.ended(timeout(supervisor.earlier(deadline)))? && !supervisor.is_left() {
@@ -256,6 +266,7 @@ impl Supervisor<'_> {
             Report::Ready(sockets, missing) => {
                 self.ready = true;
                 self.doors = Some((sockets, missing));
+                self.hold();
             }
             Report::Failed(failure) => {
                 self.failure.get_or_insert(failure);
@@ -330,7 +341,7 @@ impl Supervisor<'_> {
         if self.begun.is_none() {
             self.begun = Some(Instant::now());
             self.first = First::find(self.started.pid);
-            if self.limits.processes.is_some() {
+            if self.plan.limits.processes.is_some() {
                 // Else its looks are late where too many processes run; nobody but root may have so many.
                 let _ = kernel::favour(self.first.as_ref().map_or(self.started.pid, |first| first.pid));
             }
@@ -339,7 +350,7 @@ impl Supervisor<'_> {
 
     /// Whoever reads events hears of it too.
     fn tell_breach(&self, limit: LimitKind, found: u64) {
-        let most = self.limits.value(limit).unwrap_or_default();
+        let most = self.plan.limits.value(limit).unwrap_or_default();
         let timestamp = timestamp(SystemTime::now());
         self.decides.events.report(Event::Limit(event::Limit { timestamp, limit, most, found }));
     }
@@ -376,7 +387,7 @@ impl Supervisor<'_> {
         }
         // The kernel's own limit of one process came first.
         for (signal, limit) in [(libc::SIGXCPU, LimitKind::Cpu), (libc::SIGXFSZ, LimitKind::Filesize)] {
-            if let Some(most) = self.limits.value(limit)
+            if let Some(most) = self.plan.limits.value(limit)
                 && self.exit == Some(Exit::Signal(signal))
             {
                 self.tell_breach(limit, most);

@@ -1,4 +1,4 @@
-//! Limits of the whole tree of processes: looked at by pid 1 a few times a second, which ends everything when one is passed.
+//! What the processes of the sandbox use together, by a look at each: where no control group holds their limits.
 //!
 //! Where root runs it, pid 1 goes first, since the kernel lets root's processes become as many as they like.
 //!
@@ -9,28 +9,24 @@ use crate::backend::limits::Limits;
 use crate::vocabulary::LimitKind;
 use nix::dir::Dir;
 use nix::fcntl::{OFlag, openat};
-use nix::poll::PollTimeout;
 use nix::sys::stat::Mode;
 use nix::unistd::{SysconfVar, sysconf};
 use std::ffi::CString;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 
-/// Milliseconds between two looks; near a limit it is the shorter one.
-const PAUSE: u16 = 250;
-const SHORT: u16 = 25;
-
 /// The most of a file of procfs that is read: what is of use stands at its beginning.
 const LONGEST: usize = 4096;
 
-/// What pid 1 watches.
-pub struct Lookout {
+/// What is looked at.
+pub struct Tree {
     limits: Limits,
     /// The root of the sandbox's own procfs.
     proc: OwnedFd,
     page: u64,
     /// Clock ticks in a second.
     ticks: u64,
-    near: bool,
+    /// Half of a limit is used.
+    pub near: bool,
 }
 
 /// A limit that was passed, and what was found, in the unit of its kind.
@@ -51,14 +47,13 @@ struct Used {
     cpu: u64,
 }
 
-impl Lookout {
-    /// `None` where there is nothing to watch, or no procfs to look at: then the kernel's limits are all there is.
-    pub fn new(limits: &Limits, proc: Option<&OwnedFd>) -> Option<Self> {
-        let any = limits.memory.is_some() || limits.processes.is_some() || limits.cpu.is_some();
+impl Tree {
+    /// In this procfs, of which it takes a copy of the descriptor; `None` where the machine does not say how it counts.
+    pub fn new(limits: &Limits, proc: &OwnedFd) -> Option<Self> {
         let number = |variable| sysconf(variable).ok().flatten().and_then(|number| u64::try_from(number).ok());
         Some(Self {
             limits: limits.clone(),
-            proc: proc.filter(|_| any)?.try_clone().ok()?,
+            proc: proc.try_clone().ok()?,
             page: number(SysconfVar::PAGE_SIZE)?,
             ticks: number(SysconfVar::CLK_TCK).filter(|ticks| *ticks > 0)?,
             near: true,
@@ -68,11 +63,6 @@ impl Lookout {
     /// What must stay open.
     pub fn descriptor(&self) -> RawFd {
         self.proc.as_raw_fd()
-    }
-
-    /// How long until the next look.
-    pub fn pause(&self) -> PollTimeout {
-        PollTimeout::from(if self.near { SHORT } else { PAUSE })
     }
 
     /// The first limit that is passed.
@@ -198,13 +188,12 @@ mod tests {
     fn this_very_machine_is_read() {
         let proc: OwnedFd = std::fs::File::open("/proc").unwrap().into();
         let limits = Limits { memory: Some(u64::MAX), processes: Some(u64::MAX), ..Limits::default() };
-        let mut watch = Lookout::new(&limits, Some(&proc)).unwrap();
+        let mut watch = Tree::new(&limits, &proc).unwrap();
         let used = watch.used();
         assert!(used.processes > 0 && used.memory > 1 << 20 && used.cpu > 0, "{used:?}");
         assert_eq!(watch.look(), None);
-        assert!(Lookout::new(&Limits::default(), Some(&proc)).is_none());
         let few = Limits { processes: Some(0), ..Limits::default() };
-        let breach = Lookout::new(&few, Some(&proc)).unwrap().look().unwrap();
+        let breach = Tree::new(&few, &proc).unwrap().look().unwrap();
         assert_eq!(breach.limit, LimitKind::Processes);
     }
 }

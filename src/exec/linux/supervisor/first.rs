@@ -29,10 +29,14 @@ impl First {
             if numbers.next_back() == Some("1") && numbers.next().is_some() {
                 return Some(First { pid, stat: File::open(format!("/proc/{pid}/stat")).ok()? });
             }
-            let children = read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok()?;
-            pid = Pid::from_raw(children.split_whitespace().next()?.parse().ok()?);
+            pid = child(pid)?;
         }
         None
+    }
+
+    /// The command, or what becomes it: the one process that it has made before that runs.
+    pub fn command(&self) -> Option<Pid> {
+        child(self.pid)
     }
 
     pub fn is_stopped(&self) -> bool {
@@ -49,6 +53,12 @@ impl First {
     pub fn go_on(&self) {
         let _ = kill(self.pid, Signal::SIGCONT);
     }
+}
+
+/// The first child of a process's first thread (proc_pid_task_tid_children(5)).
+fn child(pid: Pid) -> Option<Pid> {
+    let children = read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok()?;
+    Some(Pid::from_raw(children.split_whitespace().next()?.parse().ok()?))
 }
 
 #[cfg(test)]
