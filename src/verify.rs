@@ -9,7 +9,7 @@ pub mod seatbelt;
 pub mod seccomp;
 pub mod wfp;
 
-use crate::analysis::permission::{self, Permission, Prepared};
+use crate::analysis::permission::{self, Prepared};
 use crate::analysis::{Answer, Budget, Member};
 use crate::backend::gap::{Direction, Gap, Operation};
 use crate::ir::Subject;
@@ -45,15 +45,12 @@ pub enum Fault {
 /// The first difference, or what is not known.
 pub fn equal(operation: Operation, policy: &Prepared<'_>, artefact: &Prepared<'_>, gaps: &[Gap]) -> Result<(), Fault> {
     within_gaps(operation, policy, artefact, gaps, None)?;
-    let everything = Permission::everything(policy.kind());
-    let everything = Prepared::new(&everything);
     for gap in gaps {
         for region in regions_of(gap, operation) {
             let budget = &mut Budget::new(STEPS);
             let refuted = match gap.kind.direction {
-                Direction::Stricter => permission::some_excess(artefact, None, region, budget),
-                Direction::Looser => permission::some_excess(&everything, Some(artefact), region, budget),
                 Direction::Beside => Answer::None,
+                way => permission::some_of(artefact, way == Direction::Stricter, region, budget),
             };
             if let Some(witness) = witness(operation, refuted)? {
                 return Err(Fault::Gap { gap: gap.kind.code.name, operation, witness });
@@ -110,13 +107,8 @@ pub fn is_a_gap<'p>(gap: &'p Gap, policy: impl Fn(Operation) -> &'p Prepared<'p>
         return Ok(());
     }
     for (operation, region) in &gap.region {
-        let policy = policy(*operation);
-        let everything = Permission::everything(policy.kind());
-        let everything = Prepared::new(&everything);
-        let found = match gap.kind.direction {
-            Direction::Looser => permission::some_excess(&everything, Some(policy), region, &mut Budget::new(STEPS)),
-            _ => permission::some_excess(policy, None, region, &mut Budget::new(STEPS)),
-        };
+        let stricter = gap.kind.direction == Direction::Stricter;
+        let found = permission::some_of(policy(*operation), stricter, region, &mut Budget::new(STEPS));
         match found {
             Answer::Some(_) => return Ok(()),
             Answer::None => {}
@@ -143,6 +135,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
+    use crate::analysis::permission::Permission;
     use crate::backend::gap::Kind;
     use crate::backend::{GRANT_WITHOUT_READ, PROXY_ONLY};
     use crate::diagnostic::Diagnostic;

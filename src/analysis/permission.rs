@@ -179,6 +179,15 @@ pub fn some_excess<'p>(
     Answer::of(search(more, less, Some(within), &[], Sought::Any, budget))
 }
 
+/// Some object of a set that is permitted, or one that is not.
+pub fn some_of<'p>(all: &Prepared<'p>, permitted: bool, within: &'p Subject, budget: &mut Budget) -> Answer<Member> {
+    if permitted {
+        return some_excess(all, None, within, budget);
+    }
+    let everything = Permission::everything(all.kind());
+    some_excess(&Prepared::new(&everything), Some(all), within, budget)
+}
+
 /// Which object is looked for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sought {

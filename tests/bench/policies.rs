@@ -4,7 +4,7 @@
 //! Budgets: `two_hundred_rules::all` 5 ms; `decision::ten_rules` 1 µs;
 //! `decision::million_hosts` 1 ms for its thousand decisions; `compile` 20 ms each.
 
-#![allow(clippy::unwrap_used, clippy::wildcard_imports)]
+#![allow(clippy::disallowed_methods, clippy::unwrap_used, clippy::wildcard_imports)]
 
 use divan::{Bencher, black_box};
 use sandbox_runtime::backend::bubblewrap::{Needs, lower};

@@ -12,9 +12,11 @@ mod order;
 mod tests;
 
 use super::plan::Plan;
+use crate::analysis::permission::{Permission, Prepared};
 use crate::backend::gap::Gap;
 use crate::diagnostic::Diagnostic;
-use crate::ir::{Decider, Policy};
+use crate::ir::Policy;
+use crate::vocabulary::Verb;
 use std::ops::RangeInclusive;
 
 /// What was asked for beside the policy.
@@ -55,7 +57,8 @@ pub fn lower(policy: &Policy, needs: &Needs) -> Result<Lowered, Vec<Diagnostic>>
     if !errors.is_empty() {
         return Err(errors);
     }
-    let (files, of_nodes) = files.entries(&Decider::new(policy));
+    let write = Permission::of(policy, Verb::Write);
+    let (files, of_nodes) = files.entries(&Prepared::new(&write));
     let plan = Plan { filters: network::filters(policy, needs), files };
     let mut gaps = gaps::gaps(policy, needs);
     gaps.extend(gaps::of_files(policy, &held));

@@ -83,11 +83,8 @@ fn read<P: Clone>(
         let one_of = clause.one_of.into_iter().map(|sets| subject(sets.include, sets.exclude));
         match clause.none_of {
             Some(refused) => {
-                let lifted_by: Vec<_> = one_of.collect();
-                for pattern in refused {
-                    let set = subject(vec![pattern], Vec::new());
-                    permission.refusals.push(Refused { set, lifted_by: lifted_by.clone() });
-                }
+                let set = subject(refused, Vec::new());
+                permission.refusals.push(Refused { set, lifted_by: one_of.collect() });
             }
             None if granted => return Err("two unions of which both must hold".to_owned()),
             None => {

@@ -5,7 +5,7 @@
 //! compared with the policy over all paths. What the machine's own lists say is no part of it.
 
 use crate::analysis::permission::{self, Permission, Prepared};
-use crate::analysis::{Budget, Kind, Member};
+use crate::analysis::{Answer, Budget, Kind, Member};
 use crate::backend::PINNED_DIRECTORY;
 use crate::backend::gap::{Direction, Gap, Operation};
 use crate::ir::{Policy, Subject};
@@ -67,7 +67,7 @@ pub fn prove_access_lists(policy: &Policy, gaps: &[Gap], text: &str) -> Result<(
         let artefact = lists.permission(bits, policy.default_read.value == Effect::Allow && verb != Verb::Write);
         within_gaps(operation, of(&permitted, operation), &Prepared::new(&artefact), gaps, Some(&nowhere()))?;
     }
-    lists.content(gaps)?;
+    lists.content(gaps, of(&permitted, Operation::Write))?;
     lists.held_in_place(gaps, of(&permitted, Operation::Write))?;
     lists.kept()?;
     for gap in gaps {
@@ -174,7 +174,7 @@ impl Lists {
 
     /// Content is written where attributes are; but of a directory the same bits mean making something in it, which is
     /// writing what is below.
-    fn content(&self, gaps: &[Gap]) -> Read<()> {
+    fn content(&self, gaps: &[Gap], permitted: &Prepared<'_>) -> Read<()> {
         let operation = Operation::Write;
         let (_, mut said) = about_names(gaps);
         let (content, write) = (self.permission(CONTENT, false), self.permission(WRITE, false));
@@ -203,6 +203,11 @@ impl Lists {
             let declared = said.iter().position(|(gap, set)| gap.kind.direction == way && **set == inside);
             if let Some(index) = declared.filter(|_| !known && content == own) {
                 said.remove(index);
+                continue;
+            }
+            // By a rule that is held for what is there alone, the policy may want it so.
+            let otherwise = permission::some_of(permitted, !content, &inside, &mut Budget::new(STEPS));
+            if !known && content == own && otherwise == Answer::None {
                 continue;
             }
             let witness = path.to_string();

@@ -265,6 +265,20 @@ fn what_is_denied_anyhow_may_be_held_in_place_without_a_gap() {
     }
 }
 
+/// The same of what is made inside a place that one rule opens for all and another for itself alone.
+#[test]
+fn what_is_denied_anyhow_may_be_made_nowhere_without_a_gap() {
+    let own = "allow read, write C:/w\n  deny read exact C:/w/b/c";
+    let later = "\n  deny write below C:/w/**/c";
+    for (rules, expected) in [(format!("{own}{later}"), 0), (own.to_owned(), 1)] {
+        let text = format!("srt 1\ndefault read deny\non windows {{\n  {rules}\n}}\n");
+        let (policy, sources) = shipped::resolved("own.policy", &text);
+        let Lowered { plan, gaps, .. } = lower(&policy, &Needs::default()).unwrap();
+        assert_eq!(gaps.iter().filter(|gap| gap.kind.code.name == "not-granted").count(), expected, "{rules}");
+        assert_eq!(prove_access_lists(&policy, &gaps, &access_lists(&plan, &sources)), Ok(()), "{rules}");
+    }
+}
+
 /// A difference without a gap is a fault, and so is a gap without a difference, or one that is wider than its rule.
 #[test]
 fn each_gap_is_declared_and_no_wider() {

@@ -7,7 +7,10 @@
 
 use super::super::codes::MADE_INSIDE;
 use super::super::plan::{Ace, Entry, Scope, Trustee, rights};
+use super::gaps::STEPS;
 use super::held::VERBS;
+use crate::analysis::permission::{self, Prepared};
+use crate::analysis::{Answer, Budget, Member};
 use crate::backend::bubblewrap::NOT_GRANTED;
 use crate::backend::gap::{Gap, Operation};
 use crate::backend::{GRANT_WITHOUT_READ, PINNED_DIRECTORY};
@@ -177,10 +180,11 @@ impl<'p> Files<'p> {
         errors
     }
 
-    /// The entries of each point that changes something, and the gaps of single nodes; `whole` decides by all the policy's rules.
-    pub fn entries(&self, whole: &Decider<'_>) -> (Vec<Entry>, Vec<Gap>) {
+    /// The entries of each point that changes something, and the gaps of single nodes; `write` is what the whole policy permits to
+    /// write.
+    pub fn entries(&self, write: &Prepared<'_>) -> (Vec<Entry>, Vec<Gap>) {
         let mut entries = Vec::new();
-        let mut gaps: Vec<Gap> = self.held_in_place(whole).into_iter().collect();
+        let mut gaps: Vec<Gap> = self.held_in_place(write).into_iter().collect();
         let mut sayings: BTreeMap<&AbsPath, (Saying, Saying)> = BTreeMap::new();
         for (path, point) in &self.points {
             let inherited = path
@@ -197,7 +201,7 @@ impl<'p> Files<'p> {
             inner[2] = inner[1];
             if !point.directory && own[1] != inner[1] {
                 let opened = own[1] == Said::Allow;
-                gaps.extend(self.made_inside(path, opened, if opened { here } else { below }));
+                gaps.extend(self.made_inside(path, opened, if opened { here } else { below }, write));
             }
             let mut aces = self.aces(path, point, inherited, own, inner);
             sayings.insert(path, (own, inner));
@@ -280,7 +284,7 @@ impl<'p> Files<'p> {
     }
 
     /// One bit means the content of a file and what is made in a directory: it is decided as for a file.
-    fn made_inside(&self, path: &AbsPath, opened: bool, decided: &Decided) -> Option<Gap> {
+    fn made_inside(&self, path: &AbsPath, opened: bool, decided: &Decided, write: &Prepared<'_>) -> Option<Gap> {
         let witness = format!("write {}", path.join(&self.unnamed));
         let decisive = decided.write.decisive.first().map(|rule| self.policy.rule(*rule).span);
         let gap = if opened {
@@ -292,13 +296,16 @@ impl<'p> Files<'p> {
         } else {
             return None;
         };
-        Some(super::gaps::gap(gap.witness(witness), vec![made(path, Reach::Below)]))
+        let region = made(path, Reach::Below);
+        // The whole policy may close what its rules that can be held open, and the reverse.
+        let differs = permission::some_of(write, !opened, &region.1, &mut Budget::new(STEPS)) != Answer::None;
+        differs.then(|| super::gaps::gap(gap.witness(witness), vec![region]))
     }
 
     /// One gap for all directories that could be moved away by the rules, and on Windows cannot: something below them is closed.
-    fn held_in_place(&self, whole: &Decider<'_>) -> Option<Gap> {
+    fn held_in_place(&self, write: &Prepared<'_>) -> Option<Gap> {
         // What may not be written at all is not missed: by a rule that is held for what is there alone.
-        let missed = |path: &AbsPath| whole.decide(&Access::Write(path.clone())).allowed;
+        let missed = |path: &AbsPath| write.permits(&Member::Path(path.clone()));
         let held = self.points.iter().filter(|(path, point)| self.pinned(path, point).0 && missed(path));
         let mut region = Vec::new();
         let mut first = None;

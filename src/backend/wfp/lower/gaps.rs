@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
 /// Steps for one verb in one direction; the shipped policies take a hundredth.
-const STEPS: u64 = 20_000_000;
+pub(super) const STEPS: u64 = 20_000_000;
 
 /// Rules for which Windows has no means.
 pub(super) fn refused(policy: &Policy) -> Vec<Diagnostic> {
