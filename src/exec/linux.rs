@@ -35,6 +35,7 @@ mod network;
 mod nftables;
 mod numbers;
 mod proc;
+mod program;
 mod supervisor;
 mod terminal;
 mod tree;

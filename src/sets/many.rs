@@ -10,7 +10,7 @@ use super::mistake::{Mistake, made};
 use super::name::NameSet;
 use super::path::{AbsPath, PathSet, Start};
 use super::words::letters::Alphabet;
-use super::words::search::{self, Exception, Forest};
+use super::words::question::{self, Exception, Forest};
 use super::words::trie::Trie;
 use super::words::{Origin, Shape, Token, Unit, plainly_apart};
 use super::{host, name, path};
@@ -309,21 +309,21 @@ fn one<'a>(
         (Refusal::Of { index, lifting, lifted_by }, _) => Forest {
             trie: &index.trie,
             role: Box::new(|set| match lifted_by(set as usize) {
-                None => search::Role::Ignored,
+                None => question::Role::Ignored,
                 Some(by) => {
                     let mut ways = index.sets[set as usize].escape();
                     ways.extend(by.into_iter().map(|set| lifting.sets[set].exception()));
-                    search::Role::Refused(ways)
+                    question::Role::Refused(ways)
                 }
             }),
         },
         (Refusal::All(sets), Some(trie)) => {
-            Forest { trie, role: Box::new(|set| search::Role::Refused(sets[set as usize].escape())) }
+            Forest { trie, role: Box::new(|set| question::Role::Refused(sets[set as usize].escape())) }
         }
         (Refusal::All(_), None) => unreachable!("each list of sets has its trie"),
     });
     let forests = forests.collect();
     let origins = space.variables.iter().map(|name| Origin::Variable(name)).collect();
     let alphabet = space.kind.alphabet();
-    search::Question { required: patterns.to_vec(), refused, forests, origins, alphabet, shorter_than }.find(budget)
+    question::Question { required: patterns.to_vec(), refused, forests, origins, alphabet, shorter_than }.find(budget)
 }

@@ -3,13 +3,14 @@
 
 pub(super) mod letters;
 mod plain;
+pub(super) mod question;
 pub(super) mod search;
 pub(super) mod trie;
 
 use super::budget::Budget;
 use super::glob::Glob;
 use letters::Alphabet;
-use search::Question;
+use question::Question;
 
 /// A first unit that is no segment: a place apart from all literal ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -9,7 +9,7 @@ use super::control::{Control, Failure, Report};
 use super::defence::Defence;
 use super::numbers::Numbers;
 use super::supervisor::Started;
-use super::{Error, capture, devices, doctor, init, kernel, mounts, network, proc};
+use super::{Error, capture, devices, init, kernel, mounts, network, proc, program};
 use crate::backend::bubblewrap::{Argument, Arguments, Mount, Network, Plan, arguments};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, FdFlag, OFlag, fcntl, open};
@@ -44,7 +44,7 @@ struct Inner {
 /// standard error.
 pub fn start(plan: &Plan, command: Command, path: Option<OsString>) -> Result<Started, Error> {
     let setup = |act: &'static str| move |errno: Errno| Error::Setup { act: act.into(), source: errno.into() };
-    let Some(program) = doctor::program("bwrap", path) else {
+    let Some(program) = program::program("bwrap", path) else {
         return Err(Error::Setup {
             act: "find `bwrap` on PATH (install the package `bubblewrap`, or use `--engine native`)".into(),
             source: std::io::ErrorKind::NotFound.into(),

@@ -114,6 +114,12 @@ fn read(path: PathBuf) -> std::io::Result<String> {
     std::fs::read_to_string(path).map(|text| text.trim_end().to_owned())
 }
 
+/// By one call, as the kernel wants it; nothing is made that is not there.
+fn put(path: &Path, text: &str) -> std::io::Result<()> {
+    use std::io::Write as _;
+    std::fs::OpenOptions::new().write(true).open(path)?.write_all(text.as_bytes())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

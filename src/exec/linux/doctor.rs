@@ -5,7 +5,7 @@
 use super::cgroup::{self, Lack};
 use super::control::{Control, Failure, Report};
 use super::native::{NAMESPACES, map_ids};
-use super::{Probe, broker, capture, environment, kernel, landlock, mounts, network, proc};
+use super::{Probe, broker, capture, environment, kernel, landlock, mounts, network, proc, program};
 use crate::backend::bubblewrap::Ports;
 use crate::backend::limits::Limits;
 use crate::host;
@@ -13,10 +13,9 @@ use nix::errno::Errno;
 use nix::sys::signal::Signal;
 use nix::sys::socket::MsgFlags;
 use nix::unistd::Pid;
-use std::ffi::OsString;
 use std::fs;
 use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Tries everything. Call it before any thread exists.
 pub fn probes() -> Vec<Probe> {
@@ -207,7 +206,7 @@ fn upstream() -> Probe {
 }
 
 fn bubblewrap() -> Probe {
-    let result = match program("bwrap", std::env::var_os("PATH")) {
+    let result = match program::program("bwrap", std::env::var_os("PATH")) {
         None => Err("not found on PATH".to_owned()),
         Some(program) => {
             match std::process::Command::new(&program).arg("--version").stdin(std::process::Stdio::null()).output() {
@@ -221,17 +220,6 @@ fn bubblewrap() -> Probe {
     };
     let mend = "sudo apt-get install bubblewrap (or dnf, pacman -S)";
     Probe::new("bubblewrap", false, result, "`--engine bwrap` cannot be used", mend)
-}
-
-/// The first executable of this name on a PATH.
-pub fn program(name: &str, path: Option<OsString>) -> Option<PathBuf> {
-    let path = path?;
-    std::env::split_paths(&path).filter(|directory| directory.is_absolute()).map(|directory| directory.join(name)).find(
-        |program| {
-            fs::metadata(program).is_ok_and(|seen| seen.is_file())
-                && nix::unistd::access(program, nix::unistd::AccessFlags::X_OK).is_ok()
-        },
-    )
 }
 
 /// Does something in namespaces like a sandbox's, as a process of its own.

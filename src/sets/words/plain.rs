@@ -3,7 +3,7 @@
 
 use super::Token;
 use super::plainly_apart;
-use super::search::{Question, Role};
+use super::question::{Question, Role};
 use super::trie::Trie;
 use crate::sets::budget::{Budget, Exhausted};
 

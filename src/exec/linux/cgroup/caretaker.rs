@@ -3,8 +3,8 @@
 //! It is a copy of the supervisor that holds one end of a pipe and nothing else, and is in no process group but its own. Where it is killed
 //! as well, empty groups stay; under systemd until their unit ends.
 
-use super::leaf::put;
 use super::place::processes;
+use super::put;
 use crate::exec::linux::kernel;
 use nix::errno::Errno;
 use nix::fcntl::OFlag;

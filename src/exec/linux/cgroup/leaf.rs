@@ -5,7 +5,7 @@
 use super::caretaker::{Caretaker, Charge};
 use super::place::{How, Place, processes};
 use super::watch::Files;
-use super::{Lack, controllers};
+use super::{Lack, controllers, put};
 use crate::backend::limits::Limits;
 use nix::unistd::{Pid, getpid};
 use std::fs;
@@ -125,12 +125,6 @@ fn write_if_there(path: &Path, text: &str) -> Result<(), Lack> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         _ => write(path, text),
     }
-}
-
-/// By one call, as the kernel wants it; nothing is made that is not there.
-pub fn put(path: &Path, text: &str) -> io::Result<()> {
-    use std::io::Write as _;
-    fs::OpenOptions::new().write(true).open(path)?.write_all(text.as_bytes())
 }
 
 #[cfg(test)]

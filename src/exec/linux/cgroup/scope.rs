@@ -8,7 +8,7 @@
 use super::Lack;
 use super::place::{Hierarchy, Place};
 use crate::backend::limits::Limits;
-use crate::exec::linux::doctor::program;
+use crate::exec::linux::program::program;
 use nix::unistd::{Pid, geteuid};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
