@@ -39,10 +39,10 @@ except MemoryError:
         run.plan.limits.filesize = Some(1 << 20);
         run.plan.limits.cpu = Some(10);
         let memory = 256 << 20;
-        // Beside the command's processes the kernel counts threads of pid 1.
+        // Beside the command's processes the kernel counts threads of pid 1; and its end of one that computes comes after ours.
         assert_eq!(
             run.succeeds(),
-            format!("{memory} {memory}\n114 114\n64 64\n1048576 1048576\n10 11\nno memory\n"),
+            format!("{memory} {memory}\n114 114\n64 64\n1048576 1048576\n11 12\nno memory\n"),
             "{user:?}"
         );
     });
@@ -186,6 +186,10 @@ fn a_tree_that_computes_too_long_ends() {
     for_each_user(|user, _| {
         let mut run = Run::shell("for n in 1 2 3 4; do (while :; do :; done) & done; wait");
         run.plan.limits.cpu = Some(2);
+        is_ended(run, user);
+        // Also where the kernel ends the only process that computes.
+        let mut run = Run::shell("(while :; do :; done) & wait");
+        run.plan.limits.cpu = Some(1);
         is_ended(run, user);
         // Also where each process ends before the limit of one does.
         let mut run = Run::shell("while :; do (n=0; while [ $n -lt 20000 ]; do n=$((n + 1)); done); done");

@@ -279,8 +279,10 @@ fn limit(command: &Command) -> Result<(), Failure> {
     }
     if let Some(seconds) = limits.cpu {
         let (_, hard) = getrlimit(Resource::RLIMIT_CPU).map_err(|errno| Failure::setup("limit cpu", errno))?;
-        // SIGXCPU first, SIGKILL a second later.
-        set(Resource::RLIMIT_CPU, seconds.min(hard), seconds.saturating_add(1).min(hard), "cpu")?;
+        // Whoever looks at all processes together ends them at the limit, and says so: the kernel, which counts one process and by
+        // ticks, is to come after that. SIGXCPU first, SIGKILL a second later.
+        let [first, last] = [1, 2].map(|more| seconds.saturating_add(more).min(hard));
+        set(Resource::RLIMIT_CPU, first, last, "cpu")?;
     }
     Ok(())
 }

@@ -126,7 +126,8 @@ impl Hierarchy {
         };
         let none = || {
             let controllers = controllers(limits).join(" and ");
-            Lack::new(format!("no group for limits ({controllers}) may be made in {}", self.own.display()))
+            let held = if controllers.is_empty() { String::new() } else { format!(" that holds {controllers}") };
+            Lack::new(format!("no group{held} may be made in {}", self.own.display()))
         };
         choose(&places, &is_this_run).ok_or_else(|| lack.unwrap_or_else(none))
     }

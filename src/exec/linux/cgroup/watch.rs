@@ -62,15 +62,17 @@ impl Watch {
         let refused = number(self.files.processes.as_ref(), "max")?;
         // `oom` in memory.events counts that this group's own limit left no memory; `oom_kill` would count the host's lack as well.
         let short = number(self.files.memory.as_ref(), "oom")?;
-        let used = number(self.files.cpu.as_ref(), "usage_usec")?.map(|used| used / MICROSECONDS);
-        self.near = used.zip(self.limits.cpu).is_some_and(|(used, most)| used >= most / 2);
+        let used = number(self.files.cpu.as_ref(), "usage_usec")?;
+        let used = used.zip(self.limits.cpu.map(|seconds| seconds.saturating_mul(MICROSECONDS)));
+        self.near = used.is_some_and(|(used, most)| used >= most / 2);
         let held =
             [(LimitKind::Processes, refused, self.limits.processes), (LimitKind::Memory, short, self.limits.memory)];
         // There is no more than the kernel gives.
         let held = held.into_iter().find(|(_, count, _)| count.is_some_and(|count| count > 0));
         let held = held.and_then(|(limit, _, most)| Some(Breach { limit, found: most? }));
-        let passed = used.zip(self.limits.cpu).filter(|(used, most)| used > most);
-        Ok(held.or_else(|| passed.map(|(found, _)| Breach { limit: LimitKind::Cpu, found })))
+        // As setrlimit(2) has it: the kernel ends a process that has used all of it.
+        let passed = used.filter(|(used, most)| used >= most);
+        Ok(held.or_else(|| passed.map(|(used, _)| Breach { limit: LimitKind::Cpu, found: used / MICROSECONDS })))
     }
 }
 
@@ -107,10 +109,10 @@ mod tests {
         let files = Files::open(group.path(), &limits).unwrap();
         let mut watch = Watch { files, limits, near: true };
         assert_eq!((watch.look(), watch.near), (Ok(None), false));
-        tell(calm, "max 0\n", "usage_usec 2999999\nuser_usec 0\n");
+        tell(calm, "max 0\n", "usage_usec 1999999\nuser_usec 0\n");
         assert_eq!((watch.look(), watch.near), (Ok(None), true));
-        tell(calm, "max 0\n", "usage_usec 3000000\n");
-        assert_eq!(watch.look(), Ok(Some(Breach { limit: LimitKind::Cpu, found: 3 })));
+        tell(calm, "max 0\n", "usage_usec 2000000\n");
+        assert_eq!(watch.look(), Ok(Some(Breach { limit: LimitKind::Cpu, found: 2 })));
         // The host has no memory left, and the kernel has ended one of ours for it.
         tell("max 0\noom 0\noom_kill 1\n", "max 0\n", "usage_usec 0\n");
         assert_eq!(watch.look(), Ok(None));
