@@ -67,7 +67,7 @@ impl Permission {
         }
         for (id, openers) in openers(policy, verb) {
             let lifted_by: Vec<_> = openers.iter().map(|allow| policy.rule(*allow).subject.clone()).collect();
-            for (_, set) in policy.facts.elsewhere.iter().filter(|(denied, _)| *denied == id) {
+            for set in policy.facts.elsewhere_of(id) {
                 let set = Subject::Paths(set.clone());
                 self.refusals.push(Refused { set, lifted_by: lifted_by.clone() });
             }

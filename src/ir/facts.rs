@@ -102,6 +102,11 @@ pub enum NodeKind {
 }
 
 impl Facts {
+    /// What a rule denies at the other places of what it denies.
+    pub fn elsewhere_of(&self, rule: RuleId) -> impl Iterator<Item = &PathSet> {
+        self.elsewhere.iter().filter(move |(denied, _)| *denied == rule).map(|(_, set)| set)
+    }
+
     /// Fills [`elsewhere`](Self::elsewhere) in for some rules: for each of two places at which one directory is mounted, what
     /// is denied at the one is denied at the other, where each is visible.
     pub fn fill_elsewhere(&mut self, rules: &[Rule]) {

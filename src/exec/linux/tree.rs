@@ -75,9 +75,7 @@ impl Tree {
         ];
         let some = limits.into_iter().filter_map(|(limit, most, found)| Some((limit, most?, found)));
         self.near = some.clone().any(|(_, most, found)| found >= most / 2);
-        // All of the processor's time is too much, as for setrlimit(2): who has used it was ended by the kernel.
-        let passed = |limit: LimitKind, most, found| found > most || (limit == LimitKind::Cpu && found == most);
-        let (limit, _, found) = some.clone().find(|(limit, most, found)| passed(*limit, *most, *found))?;
+        let (limit, _, found) = some.clone().find(|(_, most, found)| found > most)?;
         let unit = if limit == LimitKind::Cpu { self.ticks } else { 1 };
         Some(Breach { limit, found: found / unit })
     }

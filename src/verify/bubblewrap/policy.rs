@@ -211,8 +211,7 @@ fn speaks_of(policy: &Policy, gap: &Diagnostic, path: &AbsPath) -> bool {
     let child = path.join("\u{1}");
     policy.rules.iter().zip((0..).map(RuleId)).filter(|(rule, _)| rule.span == span).any(|(rule, id)| {
         let Subject::Paths(own) = &rule.subject else { return false };
-        let elsewhere = policy.facts.elsewhere.iter().filter(|(of, _)| *of == id).map(|(_, set)| set);
-        let mut patterns = std::iter::once(own).chain(elsewhere).flat_map(PathSet::patterns);
+        let mut patterns = std::iter::once(own).chain(policy.facts.elsewhere_of(id)).flat_map(PathSet::patterns);
         patterns.any(|pattern| pattern.contains(path) || pattern.contains(&child))
     })
 }
@@ -244,8 +243,7 @@ fn later(policy: &Policy, verb: Verb) -> Vec<Later<'_>> {
             continue;
         }
         let allows = rule.effect == Effect::Allow;
-        let elsewhere = policy.facts.elsewhere.iter().filter(|(of, _)| *of == id).map(|(_, set)| set);
-        for set in std::iter::once(paths).chain(elsewhere) {
+        for set in std::iter::once(paths).chain(policy.facts.elsewhere_of(id)) {
             for (patterns, opens) in [(&set.include, allows), (&set.exclude, !allows)] {
                 let patterns = patterns.iter().filter(|pattern| pattern.start == Start::Root);
                 let absent = patterns.filter(|pattern| policy.facts.is_absent(pattern));

@@ -200,14 +200,16 @@ impl Lists {
             }
             let way = if content { Direction::Looser } else { Direction::Stricter };
             let inside = Subject::Paths(PathSet::from(Pattern::literal(path, Reach::Below)));
+            let is_vague = !known && content == own;
             let declared = said.iter().position(|(gap, set)| gap.kind.direction == way && **set == inside);
-            if let Some(index) = declared.filter(|_| !known && content == own) {
+            if let Some(index) = declared.filter(|_| is_vague) {
                 said.remove(index);
                 continue;
             }
             // By a rule that is held for what is there alone, the policy may want it so.
-            let otherwise = permission::some_of(permitted, !content, &inside, &mut Budget::new(STEPS));
-            if !known && content == own && otherwise == Answer::None {
+            let is_wanted =
+                || permission::some_of(permitted, !content, &inside, &mut Budget::new(STEPS)) == Answer::None;
+            if is_vague && is_wanted() {
                 continue;
             }
             let witness = path.to_string();

@@ -18,7 +18,7 @@ use crate::backend::bubblewrap::plan::{DEVICES, Mount, PROC_HIDDEN};
 use crate::backend::bubblewrap::seccomp::Watch;
 use crate::diagnostic::Diagnostic;
 use crate::ir::{Origin, Policy, Rule, RuleId, Subject};
-use crate::sets::path::{AbsPath, Pattern, Start};
+use crate::sets::path::{AbsPath, PathSet, Pattern, Start};
 use crate::vocabulary::{Effect, Reach, Verb};
 use asked::{Asked, Speaks};
 
@@ -48,13 +48,11 @@ pub(super) fn gaps(tree: &Tree, layout: &Layout, judge: &Judge<'_>, needs: &Need
         if !rule.verb.is_about_files() {
             continue;
         }
-        let (takes_away, opens) =
-            if rule.effect == Effect::Allow { (&set.exclude, &set.include) } else { (&set.include, &set.exclude) };
+        let (takes_away, opens) = both_ways(rule, set);
         let mut speaks = Speaks { rule, id, is_accepted: findings.is_accepted(rule), is_told: false, is_open: false };
         if !findings.are_unwanted(rule) {
             // What a rule denies it denies under the other names that the mounts give it.
-            let elsewhere = judge.policy.facts.elsewhere.iter().filter(|(of, _)| *of == id);
-            let elsewhere = elsewhere.flat_map(|(_, set)| &set.include);
+            let elsewhere = judge.policy.facts.elsewhere_of(id).flat_map(|set| &set.include);
             let own = |pattern: &&Pattern| rule.effect != Effect::Allow || !search.is_shown_anew(pattern);
             let takes_away: Vec<_> = takes_away.iter().chain(elsewhere).filter(own).collect();
             let found = takes_away.iter().filter_map(|pattern| search.looser(rule.verb, pattern));
@@ -92,6 +90,11 @@ pub(super) fn gaps(tree: &Tree, layout: &Layout, judge: &Judge<'_>, needs: &Need
     }
     gaps.extend(said::from_outside(judge.policy, &outside));
     (gaps, performed)
+}
+
+/// The patterns of a rule by which it takes away, and those by which it opens: what an `except` says is the reverse.
+fn both_ways<'r>(rule: &Rule, set: &'r PathSet) -> (&'r [Pattern], &'r [Pattern]) {
+    if rule.effect == Effect::Allow { (&set.exclude, &set.include) } else { (&set.include, &set.exclude) }
 }
 
 /// What was found, and what it asks for.

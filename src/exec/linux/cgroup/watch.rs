@@ -70,8 +70,7 @@ impl Watch {
         // There is no more than the kernel gives.
         let held = held.into_iter().find(|(_, count, _)| count.is_some_and(|count| count > 0));
         let held = held.and_then(|(limit, _, most)| Some(Breach { limit, found: most? }));
-        // As setrlimit(2) has it: the kernel ends a process that has used all of it.
-        let passed = used.filter(|(used, most)| used >= most);
+        let passed = used.filter(|(used, most)| used > most);
         Ok(held.or_else(|| passed.map(|(used, _)| Breach { limit: LimitKind::Cpu, found: used / MICROSECONDS })))
     }
 }
@@ -109,9 +108,9 @@ mod tests {
         let files = Files::open(group.path(), &limits).unwrap();
         let mut watch = Watch { files, limits, near: true };
         assert_eq!((watch.look(), watch.near), (Ok(None), false));
-        tell(calm, "max 0\n", "usage_usec 1999999\nuser_usec 0\n");
+        tell(calm, "max 0\n", "usage_usec 2000000\nuser_usec 0\n");
         assert_eq!((watch.look(), watch.near), (Ok(None), true));
-        tell(calm, "max 0\n", "usage_usec 2000000\n");
+        tell(calm, "max 0\n", "usage_usec 2000001\n");
         assert_eq!(watch.look(), Ok(Some(Breach { limit: LimitKind::Cpu, found: 2 })));
         // The host has no memory left, and the kernel has ended one of ours for it.
         tell("max 0\noom 0\noom_kill 1\n", "max 0\n", "usage_usec 0\n");

@@ -3,7 +3,7 @@
 //!
 //! Exact, and long beside a try: so nothing is asked where no rule is left that speaks of what can be made.
 
-use super::{Findings, Looser};
+use super::{Findings, Looser, both_ways};
 use crate::analysis::permission::{Permission, Prepared, excess};
 use crate::analysis::{Answer, Budget, Kind, Member};
 use crate::backend::bubblewrap::lower::cover::Cover;
@@ -12,7 +12,7 @@ use crate::backend::bubblewrap::lower::mounts::Layout;
 use crate::backend::bubblewrap::lower::tree::Tree;
 use crate::ir::{Facts, Rule, RuleId, Subject};
 use crate::sets::path::{PathSet, Pattern};
-use crate::vocabulary::{Effect, Reach, Verb};
+use crate::vocabulary::{Reach, Verb};
 
 /// Steps for one question, which takes a few thousand.
 const STEPS: u64 = 10_000_000;
@@ -39,9 +39,8 @@ impl Speaks<'_> {
     /// that which is opened for itself alone.
     fn names(&self, facts: &Facts) -> Vec<Subject> {
         let Subject::Paths(set) = &self.rule.subject else { return Vec::new() };
-        let (takes_away, opens) =
-            if self.rule.effect == Effect::Allow { (&set.exclude, &set.include) } else { (&set.include, &set.exclude) };
-        let elsewhere = facts.elsewhere.iter().filter(|(of, _)| *of == self.id).flat_map(|(_, set)| &set.include);
+        let (takes_away, opens) = both_ways(self.rule, set);
+        let elsewhere = facts.elsewhere_of(self.id).flat_map(|set| &set.include);
         let taken = takes_away.iter().chain(elsewhere).filter(|pattern| facts.is_absent(pattern));
         let taken = taken.map(|pattern| facts.absent(pattern));
         let below = opens.iter().flat_map(|pattern| facts.below_absent(pattern));
