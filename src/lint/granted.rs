@@ -42,8 +42,7 @@ impl<'s, 'p> Granted<'s, 'p> {
     pub fn path(&self, id: RuleId, places: &PathSet, verbs: &[Verb]) -> Option<AbsPath> {
         let Subject::Paths(set) = &self.policy().rule(id).subject else { return None };
         // Nearly all that is asked about lies elsewhere.
-        let near = |pattern: &&Pattern| set.include.iter().any(|own| may_meet(own, pattern));
-        let include: Vec<Pattern> = places.include.iter().filter(near).cloned().collect();
+        let include: Vec<Pattern> = near(set, places).cloned().collect();
         if include.is_empty() {
             return None;
         }
@@ -102,6 +101,11 @@ pub(super) fn access(verb: Verb, path: AbsPath) -> Option<Access> {
         Verb::Socket => Access::Socket(path),
         _ => return None,
     })
+}
+
+/// The patterns of some places that may share a path with a set.
+pub(super) fn near<'a>(set: &'a PathSet, places: &'a PathSet) -> impl Iterator<Item = &'a Pattern> {
+    places.include.iter().filter(|pattern| set.include.iter().any(|own| may_meet(own, pattern)))
 }
 
 /// Whether two patterns may share a path; `false` where what they begin with keeps them apart.

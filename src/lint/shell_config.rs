@@ -3,7 +3,7 @@
 //! There is no second copy of them: what the module denies is what may not be writable. They are read once a lint needs
 //! them.
 
-use super::granted::Granted;
+use super::granted::{self, Granted};
 use super::place;
 use crate::ir::{Policy, Rule, RuleId, Subject, more_specific};
 use crate::sets::path::{AbsPath, PathSet, Pattern, Segment, Start};
@@ -72,11 +72,12 @@ impl<'a, 'p> Lists<'a, 'p> {
     /// A path of a line that `wanted` takes, which this rule lets be written.
     pub fn written(&self, id: RuleId, wanted: impl Fn(&Listed) -> bool) -> Option<(&Listed, AbsPath)> {
         let listed = self.all().iter().zip(self.denied()).filter(|(listed, _)| wanted(listed));
+        let Subject::Paths(own) = &self.policy.rule(id).subject else { return None };
+        let near = listed.filter(|(listed, _)| granted::near(own, &listed.set).next().is_some());
         // As the module says it: most are closed so.
-        let open = listed.filter(|(_, deny)| deny.is_none_or(|deny| more_specific(self.policy, id, deny)));
+        let open = near.filter(|(_, deny)| deny.is_none_or(|deny| more_specific(self.policy, id, deny)));
         let mut listed: Vec<&Listed> = open.map(|(listed, _)| listed).collect();
         // What the rule names comes before what might be made below it.
-        let Subject::Paths(own) = &self.policy.rule(id).subject else { return None };
         let named = |listed: &Listed| own.include.iter().any(|own| listed.set.contains(&own.literal_prefix()));
         listed.sort_by_key(|listed| !named(listed));
         listed.into_iter().find_map(|listed| Some((listed, self.granted.path(id, &listed.set, &[])?)))

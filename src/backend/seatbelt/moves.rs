@@ -7,6 +7,7 @@
 use super::spelling::folded;
 use crate::ir::{Policy, Rule, Subject};
 use crate::sets::glob::Piece;
+use crate::sets::many::{Compiled, Index};
 use crate::sets::path::{PathSet, Pattern, Segment, Start};
 use crate::source::Span;
 use crate::vocabulary::{Effect, Reach, Verb};
@@ -39,35 +40,34 @@ impl Moves {
 
     fn found(policy: &Policy, all: bool) -> Self {
         let mut moves = Self::default();
-        let writable: Vec<&Pattern> = rules(policy, &[Verb::Write])
-            .filter(|(rule, _)| rule.effect == Effect::Allow)
-            .flat_map(|(_, set)| &set.include)
-            .collect();
-        let mut places: Vec<Pattern> = Vec::new();
+        let writable = rules(policy, &[Verb::Write]).filter(|(rule, _)| rule.effect == Effect::Allow);
+        let writable: Vec<PathSet> = writable.flat_map(|(_, set)| &set.include).cloned().map(PathSet::from).collect();
         let mut known = BTreeSet::new();
-        for place in &writable {
+        let mut places: Vec<PathSet> = Vec::new();
+        for place in writable.iter().flat_map(|set| &set.include) {
             let place = Pattern::literal(&place.literal_prefix(), Reach::Tree);
             // Device nodes hold nothing.
             let device = place.literal_at(0) == Some(b"dev") && place.start == Start::Root;
             if !device && known.insert(place.clone()) {
-                places.push(place);
+                places.push(place.into());
             }
         }
+        let (writable, places) = (Many::new(&writable), Many::new(&places));
         for (rule, set) in rules(policy, &[Verb::Read, Verb::Write]).filter(|(rule, _)| rule.effect != Effect::Allow) {
             for pattern in &set.include {
                 let base = PathSet::from(base(pattern));
-                if writable.iter().any(|place| meets(&base, place)) {
+                if writable.meet(&base) {
                     if all {
                         moves.pin(pattern, &writable, rule.span);
                     }
-                    moves.spread(pattern, rule, all.then_some(&writable[..]), &places, &base);
+                    moves.spread(pattern, rule, all.then_some(&writable), &places, &base);
                 }
             }
         }
         moves
     }
 
-    fn pin(&mut self, pattern: &Pattern, writable: &[&Pattern], span: Span) {
+    fn pin(&mut self, pattern: &Pattern, writable: &Many<'_>, span: Span) {
         let last = pattern.segments.len() + usize::from(pattern.reach == Reach::Below);
         for length in 0..last {
             let segments = &pattern.segments[..length];
@@ -85,7 +85,7 @@ impl Moves {
                 continue;
             }
             let set = PathSet::from(pin.clone());
-            if writable.iter().any(|place| meets(&set, place)) && self.pinned.insert(pin.clone()) {
+            if writable.meet(&set) && self.pinned.insert(pin.clone()) {
                 self.pins.push((folded(&pin), span));
             }
         }
@@ -97,8 +97,8 @@ impl Moves {
         &mut self,
         pattern: &Pattern,
         rule: &Rule,
-        writable: Option<&[&Pattern]>,
-        places: &[Pattern],
+        writable: Option<&Many<'_>>,
+        places: &Many<'_>,
         base: &PathSet,
     ) {
         let depth = |segment: &Segment| *segment == Segment::AnyDepth;
@@ -111,31 +111,59 @@ impl Moves {
         let own = PathSet::from(pattern.clone());
         let several = pattern.segments.iter().filter(|segment| depth(segment)).count() > 1;
         let mut open = false;
-        for place in places {
-            let apart = base.include.iter().all(|own| own.begins_apart(place));
-            let inside = !apart && PathSet::from(place.clone()).is_inside(base);
+        let near = places.near(base);
+        // Where it is not said what else to deny, what lies apart is no matter.
+        let looked_at = if writable.is_some() { (0..places.sets.len()).collect() } else { near.clone() };
+        for number in looked_at {
+            let place = &places.sets[number];
+            let apart = near.binary_search(&number).is_err();
+            let inside = !apart && place.is_inside(base);
             if inside && !several {
                 continue;
             }
-            if !apart && (inside || meets(base, place)) {
+            if !apart && (inside || base.overlap(place).is_some()) {
                 // Denying it in the whole of this place would take away what the policy allows there.
                 open = true;
                 continue;
             }
             let Some(writable) = writable else { continue };
-            let mut segments = place.segments.clone();
-            segments.push(Segment::AnyDepth);
-            segments.extend(tail.iter().cloned());
-            let spread = Pattern { start: place.start.clone(), segments, reach: pattern.reach };
-            if !PathSet::from(spread.clone()).is_inside(&own) {
-                self.pin(&spread, writable, rule.span);
-                self.elsewhere.push((rule.verb, folded(&spread), rule.span));
+            for place in &place.include {
+                let mut segments = place.segments.clone();
+                segments.push(Segment::AnyDepth);
+                segments.extend(tail.iter().cloned());
+                let spread = Pattern { start: place.start.clone(), segments, reach: pattern.reach };
+                if !PathSet::from(spread.clone()).is_inside(&own) {
+                    self.pin(&spread, writable, rule.span);
+                    self.elsewhere.push((rule.verb, folded(&spread), rule.span));
+                }
             }
         }
         if open {
             let witness = own.shortest().map(|path| path.to_string()).unwrap_or_default();
             self.open.push((rule.span, witness));
         }
+    }
+}
+
+/// Many sets, of which few are near another one.
+struct Many<'a> {
+    sets: &'a [PathSet],
+    index: Index<'a>,
+}
+
+impl<'a> Many<'a> {
+    fn new(sets: &'a [PathSet]) -> Self {
+        Self { sets, index: Index::new(sets.iter().map(Compiled::paths)) }
+    }
+
+    /// Those that may have a path in common with a set, in order.
+    fn near(&self, set: &PathSet) -> Vec<usize> {
+        self.index.meeting(&Compiled::paths(set))
+    }
+
+    /// Whether one has a path in common with a set.
+    fn meet(&self, set: &PathSet) -> bool {
+        self.index.find_meeting(&Compiled::paths(set)).any(|number| set.overlap(&self.sets[number]).is_some())
     }
 }
 
@@ -148,10 +176,6 @@ fn base(pattern: &Pattern) -> Pattern {
 /// `*`
 fn is_any(segment: &Segment) -> bool {
     matches!(segment, Segment::Glob(glob) if matches!(glob.0[..], [Piece::AnyRun]))
-}
-
-fn meets(set: &PathSet, place: &Pattern) -> bool {
-    set.include.iter().any(|own| !own.begins_apart(place)) && set.overlap(&PathSet::from(place.clone())).is_some()
 }
 
 fn rules<'p>(policy: &'p Policy, verbs: &'p [Verb]) -> impl Iterator<Item = (&'p Rule, &'p PathSet)> {
