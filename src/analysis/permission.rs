@@ -8,7 +8,9 @@ use super::{Answer, Budget, Exhausted};
 use crate::ir::{Policy, Subject};
 use crate::sets::many::{self, Compiled, Index, Kind, Member, Refusal, Space};
 use crate::vocabulary::{Effect, Verb};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::ops::Range;
+use std::sync::Arc;
 
 /// Objects of one kind: what is granted, less what is refused and not lifted.
 #[derive(Debug, Clone)]
@@ -24,7 +26,8 @@ pub struct Permission {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Refused {
     pub set: Subject,
-    pub lifted_by: Vec<Subject>,
+    /// Of refusals that the same sets lift, the same list: it is gone through once.
+    pub lifted_by: Arc<[Subject]>,
 }
 
 impl Permission {
@@ -66,7 +69,7 @@ impl Permission {
             self.grants.extend(allows.map(|(_, rule)| rule.subject.clone()));
         }
         for (id, openers) in openers(policy, verb) {
-            let lifted_by: Vec<_> = openers.iter().map(|allow| policy.rule(*allow).subject.clone()).collect();
+            let lifted_by: Arc<[_]> = openers.iter().map(|allow| policy.rule(*allow).subject.clone()).collect();
             for set in policy.facts.elsewhere_of(id) {
                 let set = Subject::Paths(set.clone());
                 self.refusals.push(Refused { set, lifted_by: lifted_by.clone() });
@@ -81,7 +84,7 @@ impl Permission {
     }
 
     fn subjects(&self) -> impl Iterator<Item = &Subject> {
-        let refused = self.refusals.iter().flat_map(|refused| std::iter::once(&refused.set).chain(&refused.lifted_by));
+        let refused = self.refusals.iter().flat_map(|refused| std::iter::once(&refused.set).chain(&*refused.lifted_by));
         self.grants.iter().chain(refused)
     }
 }
@@ -93,7 +96,7 @@ pub struct Prepared<'p> {
     refusals: Index<'p>,
     /// What lifts refusals, those of each at its places.
     lifting: Index<'p>,
-    lifted_by: Vec<Vec<usize>>,
+    lifted_by: Vec<Range<usize>>,
     known: FxHashSet<&'p Refused>,
     variables: Vec<&'p str>,
     /// Whether every set is of the permission's kind.
@@ -105,9 +108,17 @@ impl<'p> Prepared<'p> {
         let sets = |subjects: &mut dyn Iterator<Item = &'p Subject>| {
             Index::new(subjects.filter_map(|subject| compiled(subject).map(|(_, set)| set)))
         };
-        let mut next = 0..;
-        let lifted_by =
-            permission.refusals.iter().map(|refused| next.by_ref().take(refused.lifted_by.len()).collect()).collect();
+        let mut lifting: Vec<&Subject> = Vec::new();
+        let mut known: FxHashMap<*const [Subject], Range<usize>> = FxHashMap::default();
+        let mut places_of = |list: &'p Arc<[Subject]>| {
+            let places = known.entry(Arc::as_ptr(list)).or_insert_with(|| {
+                let start = lifting.len();
+                lifting.extend(&**list);
+                start..lifting.len()
+            });
+            places.clone()
+        };
+        let lifted_by = permission.refusals.iter().map(|refused| places_of(&refused.lifted_by)).collect();
         let mut names: Vec<&str> =
             permission.subjects().flat_map(|subject| variables(subject, permission.kind)).collect();
         names.sort_unstable();
@@ -116,7 +127,7 @@ impl<'p> Prepared<'p> {
             permission,
             grants: sets(&mut permission.grants.iter()),
             refusals: sets(&mut permission.refusals.iter().map(|refused| &refused.set)),
-            lifting: sets(&mut permission.refusals.iter().flat_map(|refused| &refused.lifted_by)),
+            lifting: sets(&mut lifting.into_iter()),
             lifted_by,
             known: permission.refusals.iter().collect(),
             variables: names,
@@ -136,11 +147,11 @@ impl<'p> Prepared<'p> {
         }
         let refusals = self.refusals.containing(member);
         let lifting = if refusals.is_empty() { Vec::new() } else { self.lifting.containing(member) };
-        refusals.iter().all(|refusal| self.lifted_by[*refusal].iter().any(|set| lifting.contains(set)))
+        refusals.iter().all(|refusal| self.lifted_by[*refusal].clone().any(|set| lifting.contains(&set)))
     }
 
     fn not_refused(&self) -> Refusal<'_, 'p> {
-        let lifted_by = |refusal: usize| Some(self.lifted_by[refusal].clone());
+        let lifted_by = |refusal: usize| Some(self.lifted_by[refusal].clone().collect());
         Refusal::Of { index: &self.refusals, lifting: &self.lifting, lifted_by: Box::new(lifted_by) }
     }
 
@@ -256,7 +267,7 @@ fn search<'q, 'p>(
         }
     }
     let lifted = |other: &'q Prepared<'p>, refusal: usize| {
-        Refusal::All(other.lifted_by[refusal].iter().map(|set| other.lifting.set(*set)).collect())
+        Refusal::All(other.lifted_by[refusal].clone().map(|set| other.lifting.set(set)).collect())
     };
     let mut known: Vec<Option<bool>> = vec![None; other.map_or(0, |other| other.refusals.len())];
     for grant in grants {

@@ -18,6 +18,7 @@ use crate::sets::path::{AbsPath, PathSet, Pattern};
 use crate::vocabulary::Reach;
 use arguments::Shown;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use text::Word;
 
 /// How the arguments are written.
@@ -130,7 +131,7 @@ fn permitted(shown: &Shown, operation: Operation) -> Permission {
         return permitted_together(shown, &[operation]);
     }
     let points = shown.layers.iter().map(|layer| Pattern::literal(&layer.at, Reach::Exact));
-    let refusals = points.map(|point| Refused { set: set(point), lifted_by: Vec::new() }).collect();
+    let refusals = points.map(|point| Refused { set: set(point), lifted_by: Arc::default() }).collect();
     Permission { everything: true, refusals, ..Permission::none(Kind::Paths) }
 }
 

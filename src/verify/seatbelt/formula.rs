@@ -7,6 +7,7 @@ use crate::sets::name::{self, NameSet};
 use crate::sets::path::{PathSet, Pattern};
 use std::collections::BTreeSet;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// What a filter holds for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,8 +84,10 @@ fn read<P: Clone>(
         let one_of = clause.one_of.into_iter().map(|sets| subject(sets.include, sets.exclude));
         match clause.none_of {
             Some(refused) => {
-                let set = subject(refused, Vec::new());
-                permission.refusals.push(Refused { set, lifted_by: one_of.collect() });
+                // Each by itself: the policy refuses most of them so, and few lie near what a question is about.
+                let lifted_by: Arc<[_]> = one_of.collect();
+                let apart = refused.into_iter().map(|pattern| subject(vec![pattern], Vec::new()));
+                permission.refusals.extend(apart.map(|set| Refused { set, lifted_by: lifted_by.clone() }));
             }
             None if granted => return Err("two unions of which both must hold".to_owned()),
             None => {
