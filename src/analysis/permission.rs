@@ -7,10 +7,12 @@ use super::layer::{compiled, kind, openers, variables};
 use super::{Answer, Budget, Exhausted};
 use crate::ir::{Policy, Subject};
 use crate::sets::many::{self, Compiled, Index, Kind, Member, Refusal, Space};
+use crate::sets::path::Pattern;
 use crate::vocabulary::{Effect, Verb};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::{FxBuildHasher, FxHashMap};
+use std::hash::{BuildHasher, Hash};
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Objects of one kind: what is granted, less what is refused and not lifted.
 #[derive(Debug, Clone)]
@@ -97,7 +99,10 @@ pub struct Prepared<'p> {
     /// What lifts refusals, those of each at its places.
     lifting: Index<'p>,
     lifted_by: Vec<Range<usize>>,
-    known: FxHashSet<&'p Refused>,
+    /// The places of the refusals by what their sets hash to; where that is asked.
+    known: OnceLock<FxHashMap<u64, Vec<usize>>>,
+    /// The same by each pattern of paths, of those that are refused whatever else is said.
+    closed: OnceLock<FxHashMap<u64, Vec<usize>>>,
     variables: Vec<&'p str>,
     /// Whether every set is of the permission's kind.
     sound: bool,
@@ -129,7 +134,8 @@ impl<'p> Prepared<'p> {
             refusals: sets(&mut permission.refusals.iter().map(|refused| &refused.set)),
             lifting: sets(&mut lifting.into_iter()),
             lifted_by,
-            known: permission.refusals.iter().collect(),
+            known: OnceLock::new(),
+            closed: OnceLock::new(),
             variables: names,
             sound: permission.subjects().all(|subject| is_of(subject, permission.kind)),
         }
@@ -150,6 +156,33 @@ impl<'p> Prepared<'p> {
         refusals.iter().all(|refusal| self.lifted_by[*refusal].clone().any(|set| lifting.contains(&set)))
     }
 
+    /// Whether a refusal is one of these, with the same that lifts it.
+    fn knows(&self, refused: &Refused) -> bool {
+        let own = &self.permission.refusals;
+        let known = self.known.get_or_init(|| by_hash(own.iter().map(|own| &own.set).enumerate()));
+        places(known, &refused.set).any(|place| own[place] == *refused)
+    }
+
+    /// Whether it is plain that nothing in a set is permitted: each of its patterns is refused by itself.
+    fn closes(&self, subject: &Subject) -> bool {
+        matches!(subject, Subject::Paths(set) if set.include.iter().all(|pattern| self.has_closed(pattern)))
+    }
+
+    /// Whether a pattern of paths is refused whatever else is said, as it stands.
+    fn has_closed(&self, pattern: &Pattern) -> bool {
+        fn patterns(refused: &Refused) -> &[Pattern] {
+            match &refused.set {
+                Subject::Paths(set) if set.exclude.is_empty() && refused.lifted_by.is_empty() => &set.include,
+                _ => &[],
+            }
+        }
+        let own = &self.permission.refusals;
+        let closed = self.closed.get_or_init(|| {
+            by_hash(own.iter().enumerate().flat_map(|(place, own)| patterns(own).iter().map(move |own| (place, own))))
+        });
+        places(closed, pattern).any(|place| patterns(&own[place]).contains(pattern))
+    }
+
     fn not_refused(&self) -> Refusal<'_, 'p> {
         let lifted_by = |refusal: usize| Some(self.lifted_by[refusal].clone().collect());
         Refusal::Of { index: &self.refusals, lifting: &self.lifting, lifted_by: Box::new(lifted_by) }
@@ -158,6 +191,19 @@ impl<'p> Prepared<'p> {
     fn not_granted(&self) -> Refusal<'_, 'p> {
         all_of(&self.grants)
     }
+}
+
+fn by_hash<T: Hash>(all: impl Iterator<Item = (usize, T)>) -> FxHashMap<u64, Vec<usize>> {
+    let mut places: FxHashMap<u64, Vec<usize>> = FxHashMap::default();
+    for (place, one) in all {
+        places.entry(FxBuildHasher.hash_one(one)).or_default().push(place);
+    }
+    places
+}
+
+/// Where something may be; whether it is, whoever asks has to look.
+fn places(all: &FxHashMap<u64, Vec<usize>>, one: impl Hash) -> impl Iterator<Item = usize> {
+    all.get(&FxBuildHasher.hash_one(one)).into_iter().flatten().copied()
 }
 
 fn is_of(subject: &Subject, kind: Kind) -> bool {
@@ -221,6 +267,9 @@ fn search<'q, 'p>(
     if !sound(own) || !other.is_none_or(sound) || !here().all(|subject| is_of(subject, kind)) {
         return Err(Exhausted);
     }
+    if within.is_some_and(|within| own.closes(within)) {
+        return Ok(None);
+    }
     let mut names = own.variables.clone();
     names.extend(other.iter().flat_map(|other| &other.variables));
     names.extend(here().flat_map(|subject| variables(subject, kind)));
@@ -229,14 +278,32 @@ fn search<'q, 'p>(
     let space = Space { kind, variables: names, absent: Vec::new() };
     let all = Compiled::all(kind);
     let one = |subject| compiled(subject).map(|(_, set)| set);
+    // Whether it is plain that all of a set is refused, or outside of what is asked about.
+    let by_pattern = by_hash(outside.iter().enumerate().flat_map(|(place, subject)| match subject {
+        Subject::Paths(set) => set.include.iter().map(|pattern| (place, pattern)).collect(),
+        _ => Vec::new(),
+    }));
+    let is_outside = |pattern: &Pattern| {
+        let mut near = places(&by_pattern, pattern).map(|place| outside[place]);
+        near.any(|subject| match subject {
+            Subject::Paths(set) => {
+                set.include.contains(pattern) && set.exclude.iter().all(|pattern| own.has_closed(pattern))
+            }
+            _ => false,
+        })
+    };
+    let is_beside = |subject: &Subject| match subject {
+        Subject::Paths(set) => set.include.iter().all(|pattern| own.has_closed(pattern) || is_outside(pattern)),
+        _ => false,
+    };
     let asked = within;
     let within = within.and_then(one);
-    let outside = Index::new(outside.iter().copied().filter_map(one));
+    let excused = Index::new(outside.iter().copied().filter_map(one));
     let mut best: Option<Member> = None;
     let mut look = |required: &[&Compiled<'p>], more: Option<Refusal<'_, 'p>>, budget: &mut Budget| {
         let shorter_than = best.as_ref().map(|best| best.size().0);
         let mut refusals = vec![own.not_refused()];
-        refusals.extend((!outside.is_empty()).then(|| all_of(&outside)));
+        refusals.extend((!excused.is_empty()).then(|| all_of(&excused)));
         refusals.extend(more);
         if let Some(found) = many::shortest(&space, required, &refusals, shorter_than, budget)? {
             best = Some(found);
@@ -254,7 +321,7 @@ fn search<'q, 'p>(
     // What is refused as a whole need not be looked for in each grant.
     let open = |set: &Compiled<'p>, more: Option<Refusal<'_, 'p>>, budget: &mut Budget| {
         let mut refusals = vec![own.not_refused()];
-        refusals.extend((!outside.is_empty()).then(|| all_of(&outside)));
+        refusals.extend((!excused.is_empty()).then(|| all_of(&excused)));
         refusals.extend(more);
         many::shortest(&space, &[set], &refusals, None, budget)
     };
@@ -285,8 +352,10 @@ fn search<'q, 'p>(
             return Ok(Some(enough));
         }
         for refusal in other.refusals.meeting(grant) {
-            // A refusal that both have, with the same that lifts it, makes no difference.
-            if own.known.contains(&other.permission.refusals[refusal]) {
+            // A refusal that both have, with the same that lifts it, makes no difference; nor does one that is refused here or
+            // not asked about.
+            let refused = &other.permission.refusals[refusal];
+            if own.knows(refused) || is_beside(&refused.set) {
                 continue;
             }
             let set = other.refusals.set(refusal);
@@ -311,7 +380,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::sets::path::{AbsPath, PathSet, Pattern};
+    use crate::sets::path::{AbsPath, PathSet};
     use crate::vocabulary::Reach;
 
     fn tree(path: &str) -> Subject {

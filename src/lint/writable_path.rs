@@ -8,7 +8,7 @@ use super::{place, start_up_file};
 use crate::diagnostic::codes;
 use crate::diagnostic::{Diagnostic, Level};
 use crate::ir::{RuleId, Subject};
-use crate::sets::glob::{Glob, Piece};
+use crate::sets::glob::Glob;
 use crate::sets::path::{AbsPath, Pattern, Segment, Start};
 use crate::vocabulary::{Reach, Verb};
 
@@ -120,7 +120,7 @@ fn in_one_of(granted: &Granted<'_, '_>, id: RuleId, mut places: impl Iterator<It
 /// What a shell finds in a directory: names in it, nothing below them.
 fn programs(place: &AbsPath) -> Pattern {
     let mut programs = Pattern::literal(place, Reach::Exact);
-    programs.segments.push(Segment::Glob(Glob(vec![Piece::AnyRun])));
+    programs.segments.push(Segment::Glob(Glob::any()));
     programs
 }
 

@@ -5,9 +5,11 @@
 
 use super::mistake::{Mistake, made};
 use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 /// A part of a [`Glob`].
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub enum Piece {
     /// These bytes; never empty, never two in a row.
     Text(Vec<u8>),
@@ -19,9 +21,21 @@ pub enum Piece {
     Class { negated: bool, ranges: Vec<(char, char)> },
 }
 
-/// A pattern with at least one piece that is not text.
+/// Tables of patterns are asked far more often than two that are not equal are this alike: of a class its first range is enough.
+impl Hash for Piece {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match self {
+            Piece::Text(text) => text.hash(state),
+            Piece::AnyRun => state.write_u8(1),
+            Piece::AnyChar => state.write_u8(2),
+            Piece::Class { negated, ranges } => (negated, ranges.len(), ranges.first()).hash(state),
+        }
+    }
+}
+
+/// A pattern with at least one piece that is not text. Rules, plans and proofs hold the same ones many times over.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
-pub struct Glob(pub Vec<Piece>);
+pub struct Glob(pub Arc<[Piece]>);
 
 /// Characters as numbers: a scalar is its code point, a stray byte is [`STRAY`] plus the byte.
 pub(super) type Char = u32;
@@ -68,7 +82,24 @@ pub(super) fn in_class(negated: bool, ranges: &[(char, char)], char: Char) -> bo
     ranges.iter().any(|&(low, high)| (Char::from(low)..=Char::from(high) - early).contains(&char)) != negated
 }
 
+impl From<Vec<Piece>> for Glob {
+    fn from(pieces: Vec<Piece>) -> Self {
+        Self(pieces.into())
+    }
+}
+
+impl FromIterator<Piece> for Glob {
+    fn from_iter<I: IntoIterator<Item = Piece>>(pieces: I) -> Self {
+        Self(pieces.into_iter().collect())
+    }
+}
+
 impl Glob {
+    /// `*`
+    pub fn any() -> Self {
+        Self([Piece::AnyRun].into())
+    }
+
     /// Whether the whole of `text` is matched.
     pub fn matches(&self, text: &[u8]) -> bool {
         // Most globs are `*.ext` or `name*`: their ends decide nearly every question.
@@ -147,7 +178,7 @@ fn matches(pieces: &[Piece], text: &[u8]) -> bool {
 
 impl fmt::Display for Glob {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for piece in &self.0 {
+        for piece in &*self.0 {
             match piece {
                 Piece::Text(text) => f.write_str(&String::from_utf8_lossy(text))?,
                 Piece::AnyRun => f.write_str("*")?,
@@ -181,7 +212,7 @@ mod tests {
                 },
             }
         }
-        Glob(pieces)
+        Glob::from(pieces)
     }
 
     #[test]
@@ -214,7 +245,7 @@ mod tests {
 
     #[test]
     fn a_stray_byte_is_outside_every_class() {
-        let class = |negated| Glob(vec![Piece::Class { negated, ranges: vec![('\0', char::MAX)] }]);
+        let class = |negated| Glob::from(vec![Piece::Class { negated, ranges: vec![('\0', char::MAX)] }]);
         assert!(!class(false).matches(b"\xff"));
         assert!(class(true).matches(b"\xff"));
         assert!(class(false).matches(b"x"));

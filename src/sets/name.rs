@@ -174,7 +174,7 @@ mod tests {
                 pieces.push(Piece::Text(part.into()));
             }
         }
-        if text.contains('*') { Pattern::Glob(Glob(pieces)) } else { Pattern::Literal(text.into()) }
+        if text.contains('*') { Pattern::Glob(Glob::from(pieces)) } else { Pattern::Literal(text.into()) }
     }
 
     #[test]
@@ -194,7 +194,7 @@ mod tests {
     fn capitals_stand_for_both_cases() {
         let class = |negated| {
             let range = Piece::Class { negated, ranges: vec![('b', 'd'), ('0', '5')] };
-            NameSet::from(Pattern::Glob(Glob(vec![Piece::Text(b"x_".to_vec()), range]))).in_upper_case()
+            NameSet::from(Pattern::Glob(Glob::from(vec![Piece::Text(b"x_".to_vec()), range]))).in_upper_case()
         };
         for (name, inside) in [("X_B", true), ("X_D", true), ("X_E", false), ("X_3", true), ("X_9", false)] {
             assert_eq!((class(false).contains(name), class(true).contains(name)), (inside, !inside), "{name}");

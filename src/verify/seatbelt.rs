@@ -20,6 +20,8 @@ use crate::vocabulary::{Effect, Reach, Verb};
 use formula::{Formula, Read};
 use scheme::Form;
 use std::collections::{BTreeMap, BTreeSet};
+use std::panic::resume_unwind;
+use std::thread;
 
 /// The operations of the system by which each of ours is decided; all of a group are allowed alike.
 const GROUPS: [(Operation, &[&str]); 4] = [
@@ -78,8 +80,7 @@ pub fn prove(policy: &Policy, gaps: &[Gap], text: &str) -> Result<(), Fault> {
     let all = verbs.map(|verb| Permission::of(policy, verb));
     let ready: Vec<Prepared<'_>> = all.iter().map(Prepared::new).collect();
     let permitted = |operation| &ready[verbs.iter().position(|of| *of == verb(operation)).unwrap_or_default()];
-    let mut read = None;
-    for (operation, names) in GROUPS {
+    let group = |(operation, names): (Operation, &[&str])| {
         let rules: Vec<_> = names.iter().map(|name| profile.allowed.get(*name).cloned()).collect();
         if rules.windows(2).any(|pair| pair[0] != pair[1]) {
             return Err(Fault::Lacks(format!("a part of {operation}: its operations are allowed apart")));
@@ -87,14 +88,18 @@ pub fn prove(policy: &Policy, gaps: &[Gap], text: &str) -> Result<(), Fault> {
         let said = said(rules[0].as_deref(), formula::of_paths, Kind::Paths)?;
         equal(operation, permitted(operation), &Prepared::new(&said.permission), gaps)?;
         match operation {
-            Operation::Read => read = Some(said.permission),
+            Operation::Read => looking(&profile, &said.permission)?,
             Operation::Rename => pins(policy, permitted(operation), &said)?,
             _ => {}
         }
-    }
-    if let Some(read) = read {
-        looking(&profile, &read)?;
-    }
+        Ok(())
+    };
+    // Beside each other: this is what a compile for macOS takes longest for.
+    let group = &group;
+    thread::scope(|scope| {
+        let groups = GROUPS.map(|one| scope.spawn(move || group(one)));
+        groups.into_iter().try_for_each(|one| one.join().unwrap_or_else(|panic| resume_unwind(panic)))
+    })?;
     let outbound = profile.allowed.get("network-outbound").cloned().unwrap_or_default();
     let (proxy, sockets): (Vec<_>, Vec<_>) =
         outbound.into_iter().partition(|filter| matches!(filter, Some(Formula::Other(_))));
@@ -369,7 +374,7 @@ fn value(form: &Form, defined: &BTreeMap<String, Formula>) -> Result<Value, Stri
         "global-name" => Value::Filter(Formula::Name(name::Pattern::Literal(plain(&text()?)?))),
         "global-name-regex" => {
             let pieces = regex::name(plain(&text()?)?.as_bytes())?;
-            Value::Filter(Formula::Name(name::Pattern::Glob(crate::sets::glob::Glob(pieces))))
+            Value::Filter(Formula::Name(name::Pattern::Glob(crate::sets::glob::Glob::from(pieces))))
         }
         _ => Value::Filter(Formula::Other(written(form, defined)?)),
     })

@@ -161,6 +161,21 @@ impl<'p> Permissions<'p> {
         }
         witness
     }
+
+    /// The same of a set that the profile refuses as it stands, and does not ask again once the gap is one: where the policy permits
+    /// nothing in it either, there is no difference to excuse.
+    fn add_refused(
+        &self,
+        region: &mut Vec<(Operation, Subject)>,
+        operations: &[Operation],
+        set: &Subject,
+    ) -> Option<String> {
+        if region.is_empty() {
+            return self.add(region, operations, set);
+        }
+        region.extend(operations.iter().map(|operation| (*operation, set.clone())));
+        None
+    }
 }
 
 /// The operations in which a denial of a verb is felt.
@@ -272,7 +287,7 @@ fn unenforceable(rule: &Rule) -> Option<Diagnostic> {
             Segment::Glob(glob) => Some(glob),
             _ => None,
         });
-        if globs.flat_map(|glob| &glob.0).any(wide) {
+        if globs.flat_map(|glob| &*glob.0).any(wide) {
             return refuse("profiles have no large classes of letters outside ASCII", "write `?`, or name the letters");
         }
     }
@@ -369,7 +384,7 @@ fn moved_names(moves: &Moves, permissions: &Permissions<'_>) -> Option<Gap> {
     for (verb, pattern, span) in &moves.elsewhere {
         let before = region.len();
         let set = Subject::Paths(pattern.clone().into());
-        let witness = permissions.add(&mut region, felt(*verb), &set);
+        let witness = permissions.add_refused(&mut region, felt(*verb), &set);
         if region.len() > before {
             first.get_or_insert((*span, witness));
         }
@@ -384,7 +399,7 @@ fn pinned(moves: &Moves, permissions: &Permissions<'_>) -> Option<Gap> {
     let mut first: Option<(Span, Option<String>)> = None;
     for (pin, span) in &moves.pins {
         let before = region.len();
-        let witness = permissions.add(&mut region, &[Operation::Rename], &Subject::Paths(pin.clone().into()));
+        let witness = permissions.add_refused(&mut region, &[Operation::Rename], &Subject::Paths(pin.clone().into()));
         if region.len() > before {
             first.get_or_insert((*span, witness));
         }

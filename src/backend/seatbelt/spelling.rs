@@ -37,7 +37,7 @@ fn plain_or_glob(mut pieces: Vec<Piece>) -> Segment {
         Some(Piece::Text(text)) if pieces.is_empty() => Segment::Literal(text.into()),
         last => {
             pieces.extend(last);
-            Segment::Glob(Glob(pieces))
+            Segment::Glob(Glob::from(pieces))
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::ir::{MountFact, Origin, Setting, Unset};
 use crate::sets::address::parse_network;
-use crate::sets::glob::{Glob, Piece};
+use crate::sets::glob::Glob;
 use crate::sets::host::{HostSet, Pattern as HostPattern};
 use crate::sets::name::{NameSet, Pattern as NamePattern};
 use crate::sets::path::{PathSet, Pattern, Segment};
@@ -36,7 +36,7 @@ fn policy(default_read: Effect, rules: Vec<(Effect, Verb, Subject)>) -> Policy {
 fn pattern(text: &str) -> Pattern {
     let segment = |text: &str| match text {
         "**" => Segment::AnyDepth,
-        "*" => Segment::Glob(Glob(vec![Piece::AnyRun])),
+        "*" => Segment::Glob(Glob::any()),
         _ => Segment::Literal(text.into()),
     };
     let segments = text.split('/').filter(|text| !text.is_empty()).map(segment).collect();
@@ -256,7 +256,7 @@ fn listening() {
 #[test]
 fn the_environment_is_open_by_default() {
     let name = |text: &str| Subject::Names(NameSet::from(NamePattern::Literal(text.into())));
-    let any = Subject::Names(NameSet::from(NamePattern::Glob(Glob(vec![Piece::AnyRun]))));
+    let any = Subject::Names(NameSet::from(NamePattern::Glob(Glob::any())));
     let mut policy = policy(Deny, vec![(Deny, Verb::Env, name("KEY"))]);
     let env = |name: &str| Access::Env(name.into());
     assert!(decide(&policy, &env("PATH")).allowed);

@@ -113,7 +113,7 @@ fn glob(label: &str) -> Result<Glob, NameError> {
     if label.starts_with('-') || label.ends_with('-') {
         return Err(NameError::Hyphen);
     }
-    Ok(Glob(pieces))
+    Ok(Glob::from(pieces))
 }
 
 /// Without its final dot, and not empty.

@@ -55,7 +55,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::sets::glob::{Glob, Piece};
+    use crate::sets::glob::Glob;
 
     fn path(text: &str) -> AbsPath {
         AbsPath::parse(text).unwrap()
@@ -64,7 +64,7 @@ mod tests {
     fn pattern(text: &str, reach: Reach) -> Pattern {
         let segment = |text: &str| match text {
             "**" => Segment::AnyDepth,
-            "*" => Segment::Glob(Glob(vec![Piece::AnyRun])),
+            "*" => Segment::Glob(Glob::any()),
             text => Segment::Literal(text.into()),
         };
         let segments = text.split('/').filter(|text| !text.is_empty()).map(segment).collect();

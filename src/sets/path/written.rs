@@ -69,5 +69,5 @@ fn segment(text: &str) -> Segment {
             },
         }
     }
-    Segment::Glob(Glob(pieces))
+    Segment::Glob(Glob::from(pieces))
 }

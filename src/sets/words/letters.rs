@@ -122,7 +122,7 @@ fn guesses<'g>(required: &'g [&Glob]) -> impl Iterator<Item = Vec<u8>> + 'g {
     FILL.into_iter().filter_map(move |fill| {
         let Some(glob) = required.first() else { return Some(fill.as_bytes().to_vec()) };
         let mut segment = Vec::new();
-        for piece in &glob.0 {
+        for piece in &*glob.0 {
             match piece {
                 Piece::Text(text) => segment.extend_from_slice(text),
                 Piece::AnyRun => segment.extend_from_slice(fill.as_bytes()),

@@ -6,7 +6,6 @@ use crate::ir::Subject;
 use crate::sets::name::{self, NameSet};
 use crate::sets::path::{PathSet, Pattern};
 use std::collections::BTreeSet;
-use std::rc::Rc;
 use std::sync::Arc;
 
 /// What a filter holds for.
@@ -19,9 +18,9 @@ pub enum Formula {
     /// Something else, as it is written.
     Other(String),
     // A profile names its filters, and speaks of them again and again.
-    All(Rc<[Formula]>),
-    Any(Rc<[Formula]>),
-    Not(Rc<Formula>),
+    All(Arc<[Formula]>),
+    Any(Arc<[Formula]>),
+    Not(Arc<Formula>),
 }
 
 /// One set less another, as patterns.
@@ -118,7 +117,7 @@ fn without_above(formula: &Formula, above: &mut BTreeSet<String>) -> Result<Form
                         other => rest.push(other.clone()),
                     }
                 }
-                Formula::Not(Rc::new(Formula::Any(rest.into())))
+                Formula::Not(Arc::new(Formula::Any(rest.into())))
             }
             _ => formula.clone(),
         },
@@ -168,11 +167,11 @@ fn clauses<P: Clone>(formula: &Formula, leaf: &dyn Fn(&Formula) -> Option<P>) ->
             match &**part {
                 Formula::Not(inner) => clauses(inner, leaf),
                 Formula::Any(parts) => {
-                    let parts = parts.iter().map(|part| Formula::Not(Rc::new(part.clone())));
+                    let parts = parts.iter().map(|part| Formula::Not(Arc::new(part.clone())));
                     clauses(&Formula::All(parts.collect()), leaf)
                 }
                 Formula::All(parts) => {
-                    let parts = parts.iter().map(|part| Formula::Not(Rc::new(part.clone())));
+                    let parts = parts.iter().map(|part| Formula::Not(Arc::new(part.clone())));
                     clauses(&Formula::Any(parts.collect()), leaf)
                 }
                 other => Err(format!("a filter that is no set: {other:?}")),

@@ -7,9 +7,53 @@ use crate::vocabulary::Reach;
 /// One item of a regular expression over bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Item {
-    Bytes(Box<[bool; 256]>),
+    Bytes(Bytes),
     Group(Vec<Vec<Repeated>>),
     End,
+}
+
+/// A set of bytes, a bit each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Bytes([u128; 2]);
+
+impl Bytes {
+    const NONE: Self = Self([0; 2]);
+
+    fn only(byte: u8) -> Self {
+        let mut one = Self::NONE;
+        one.put(byte);
+        one
+    }
+
+    fn put(&mut self, byte: u8) {
+        self.0[usize::from(byte >> 7)] |= 1 << (byte & 0x7f);
+    }
+
+    /// All that are not in it.
+    fn others(self) -> Self {
+        Self(self.0.map(|half| !half))
+    }
+
+    fn count(self) -> u32 {
+        self.0.iter().map(|half| half.count_ones()).sum()
+    }
+
+    /// In order.
+    fn iter(mut self) -> impl Iterator<Item = u8> {
+        std::iter::from_fn(move || {
+            let half = usize::from(self.0[0] == 0);
+            let bit = self.0[half].trailing_zeros();
+            // Both are empty.
+            let byte = u8::try_from(bit).ok().filter(|bit| *bit < 0x80)?;
+            self.0[half] &= self.0[half] - 1;
+            Some(byte | if half == 0 { 0 } else { 0x80 })
+        })
+    }
+
+    /// The only one there is.
+    fn single(self) -> Option<u8> {
+        self.iter().next().filter(|_| self.count() == 1)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,13 +128,13 @@ fn segment(items: &[Repeated]) -> Result<Segment, String> {
     if let [one] = items
         && is_not_slash(one, Times::Some)
     {
-        return Ok(Segment::Glob(Glob(vec![Piece::AnyRun])));
+        return Ok(Segment::Glob(Glob::any()));
     }
     let pieces = pieces(items, true)?;
     match &pieces[..] {
         [] => Err("an empty segment".to_owned()),
         [Piece::Text(text)] => Ok(Segment::Literal(text.clone().into())),
-        _ => Ok(Segment::Glob(Glob(pieces))),
+        _ => Ok(Segment::Glob(Glob::from(pieces))),
     }
 }
 
@@ -98,17 +142,13 @@ fn pieces(items: &[Repeated], in_path: bool) -> Result<Vec<Piece>, String> {
     let mut pieces: Vec<Piece> = Vec::new();
     for own in items {
         // `*` in a path stays within its segment; in a name anything follows.
-        let any = |set: &[bool; 256]| {
-            let but = if in_path { b'/' } else { b'\n' };
-            set.iter().enumerate().all(|(byte, within)| *within != (byte == usize::from(but)))
-        };
+        let any = Bytes::only(if in_path { b'/' } else { b'\n' }).others();
         let next = match (&own.item, own.times) {
-            (Item::Bytes(set), Times::Any) if any(set) => Piece::AnyRun,
-            (Item::Bytes(set), Times::Once) if set.iter().filter(|within| **within).count() == 1 => {
-                let byte = set.iter().position(|within| *within).and_then(|byte| u8::try_from(byte).ok());
-                Piece::Text(byte.into_iter().collect())
-            }
-            (Item::Bytes(_), Times::Once) => chars(&[vec![own.clone()]])?,
+            (Item::Bytes(set), Times::Any) if *set == any => Piece::AnyRun,
+            (Item::Bytes(set), Times::Once) => match set.single() {
+                Some(byte) => Piece::Text(vec![byte]),
+                None => chars(&[vec![own.clone()]])?,
+            },
             (Item::Group(ways), Times::Once) => chars(ways)?,
             _ => return Err("a repetition that no glob has".to_owned()),
         };
@@ -131,7 +171,7 @@ fn chars(ways: &[Vec<Repeated>]) -> Result<Piece, String> {
             let (Item::Bytes(set), Times::Once) = (&own.item, own.times) else {
                 return Err("a way that is no character".to_owned());
             };
-            sets.push((0..=255_u8).filter(|byte| set[usize::from(*byte)]).collect());
+            sets.push(set.iter().collect());
         }
         let range = |set: &[u8], low: u8, high: u8| set.iter().copied().eq(low..=high);
         let tail = |sets: &[Vec<u8>]| sets.iter().all(|set| range(set, 0x80, 0xbf));
@@ -178,19 +218,12 @@ fn chars(ways: &[Vec<Repeated>]) -> Result<Piece, String> {
     Ok(Piece::Class { negated, ranges })
 }
 
-fn only(byte: u8) -> Item {
-    let mut set = Box::new([false; 256]);
-    set[usize::from(byte)] = true;
-    Item::Bytes(set)
-}
-
 fn is_slash(own: &Repeated) -> bool {
-    own.times == Times::Once && own.item == only(b'/')
+    own.times == Times::Once && own.item == Item::Bytes(Bytes::only(b'/'))
 }
 
 fn is_not_slash(own: &Repeated, times: Times) -> bool {
-    let but = |set: &[bool; 256]| set.iter().enumerate().all(|(byte, within)| *within != (byte == usize::from(b'/')));
-    own.times == times && matches!(&own.item, Item::Bytes(set) if but(set))
+    own.times == times && own.item == Item::Bytes(Bytes::only(b'/').others())
 }
 
 /// `(/[^/]+)*`
@@ -240,7 +273,7 @@ fn alternatives(text: &[u8], at: &mut usize) -> Result<Vec<Vec<Repeated>>, Strin
             }
             b'[' => brackets(text, at)?,
             b'$' => Item::End,
-            b'.' => Item::Bytes(Box::new(std::array::from_fn(|byte| byte != usize::from(b'\n')))),
+            b'.' => Item::Bytes(Bytes::only(b'\n').others()),
             b'\\' => {
                 let escaped = *text.get(*at).ok_or("a `\\` at the end")?;
                 *at += 1;
@@ -248,10 +281,10 @@ fn alternatives(text: &[u8], at: &mut usize) -> Result<Vec<Vec<Repeated>>, Strin
                 if escaped.is_ascii_alphanumeric() || !escaped.is_ascii() {
                     return Err(format!("`\\{}`", char::from(escaped)));
                 }
-                only(escaped)
+                Item::Bytes(Bytes::only(escaped))
             }
             b'^' | b'*' | b'+' | b'?' | b'{' | b'}' | b']' => return Err(format!("a stray `{}`", char::from(byte))),
-            byte => only(byte),
+            byte => Item::Bytes(Bytes::only(byte)),
         };
         let times = match text.get(*at) {
             Some(b'*') => Times::Any,
@@ -270,12 +303,12 @@ fn alternatives(text: &[u8], at: &mut usize) -> Result<Vec<Vec<Repeated>>, Strin
 fn brackets(text: &[u8], at: &mut usize) -> Result<Item, String> {
     let negated = text.get(*at) == Some(&b'^');
     *at += usize::from(negated);
-    let mut set = Box::new([negated; 256]);
+    let mut set = Bytes::NONE;
     loop {
         let low = *text.get(*at).ok_or("brackets are not closed")?;
         *at += 1;
         match low {
-            b']' => return Ok(Item::Bytes(set)),
+            b']' => return Ok(Item::Bytes(if negated { set.others() } else { set })),
             b'[' | b'\\' | b'^' | b'-' => return Err(format!("`{}` in brackets", char::from(low))),
             _ => {}
         }
@@ -287,7 +320,7 @@ fn brackets(text: &[u8], at: &mut usize) -> Result<Item, String> {
         if high < low {
             return Err("a range that is upside down".to_owned());
         }
-        (low..=high).for_each(|byte| set[usize::from(byte)] = !negated);
+        (low..=high).for_each(|byte| set.put(byte));
     }
 }
 

@@ -9,7 +9,7 @@ use crate::analysis::{Answer, Budget, Kind, Member};
 use crate::backend::PINNED_DIRECTORY;
 use crate::backend::gap::{Direction, Gap, Operation};
 use crate::ir::{Policy, Subject};
-use crate::sets::glob::{Glob, Piece};
+use crate::sets::glob::Glob;
 use crate::sets::path::{AbsPath, PathSet, Pattern, Segment, Start};
 use crate::verify::{Fault, STEPS, is_a_gap, regions_of, within_gaps, witness};
 use crate::vocabulary::{Effect, Reach, Verb};
@@ -122,7 +122,7 @@ fn of_its_rule(policy: &Policy, gap: &Gap) -> Read<()> {
 
 /// What starts at no drive and no variable, which is nowhere on Windows.
 fn nowhere() -> Subject {
-    let any = Segment::Glob(Glob(vec![Piece::AnyRun]));
+    let any = Segment::Glob(Glob::any());
     let include = vec![
         Pattern { start: Start::Root, segments: Vec::new(), reach: Reach::Exact },
         Pattern { start: Start::Root, segments: vec![any], reach: Reach::Tree },

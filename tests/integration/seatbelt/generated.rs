@@ -140,7 +140,7 @@ fn member(dice: &mut Dice, pattern: &Pattern) -> AbsPath {
             Segment::Literal(name) => path = path.join(&**name),
             Segment::Glob(glob) => {
                 let mut name = Vec::new();
-                for piece in &glob.0 {
+                for piece in &*glob.0 {
                     match piece {
                         Piece::Text(text) => name.extend(text),
                         Piece::AnyRun => name.extend(dice.one(&["", "a", "é", ".x"]).bytes()),

@@ -422,7 +422,7 @@ fn glob(text: &str) -> Option<Glob> {
             },
         }
     }
-    Some(Glob(pieces))
+    Some(Glob::from(pieces))
 }
 
 /// A batch that reaches too little proves nothing.

@@ -83,7 +83,7 @@ fn walk(
 fn names(glob: &Glob, fresh: &[u8]) -> Vec<FileName> {
     let made = [&b""[..], fresh].map(|run| {
         let mut name = Vec::new();
-        for piece in &glob.0 {
+        for piece in &*glob.0 {
             match piece {
                 Piece::Text(text) => name.extend_from_slice(text),
                 Piece::AnyRun => name.extend_from_slice(run),

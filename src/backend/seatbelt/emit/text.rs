@@ -127,8 +127,12 @@ fn text(to: &mut String, text: &[u8]) {
 
 /// One of some characters: those that mean something in brackets, and those that are several bytes, stand outside them.
 fn class(to: &mut String, negated: bool, ranges: &[(char, char)]) {
-    let within = |char: char| ranges.iter().any(|(low, high)| (*low..=*high).contains(&char));
-    let ascii = (1..0x80_u8).map(char::from).filter(|char| *char != '/' && within(*char) != negated);
+    let mut within = 0_u128;
+    for (low, high) in ranges {
+        (*low..=*high).take_while(char::is_ascii).for_each(|char| within |= 1 << u32::from(char));
+    }
+    let within = |byte: &u8| *byte != b'/' && (within >> byte & 1 == 1) != negated;
+    let ascii = (1..0x80).filter(within).map(char::from);
     let (outside, inside): (Vec<char>, Vec<char>) = ascii.partition(|char| r"[]^-\".contains(*char));
     let mut ways: Vec<String> = Vec::new();
     if !inside.is_empty() {

@@ -10,7 +10,7 @@ use crate::backend::gap::{Gap, Operation};
 use crate::backend::{LIMIT_NOT_HELD, PROXY_ONLY, UNENFORCEABLE};
 use crate::diagnostic::Diagnostic;
 use crate::ir::{Access, Origin, Policy, Rule, RuleId, Subject, Unset};
-use crate::sets::glob::{Glob, Piece};
+use crate::sets::glob::Glob;
 use crate::sets::path::{PathSet, Pattern, Segment, Start};
 use crate::sets::peer::Endpoint;
 use crate::vocabulary::{Effect, LimitKind, Reach, Verb};
@@ -234,7 +234,7 @@ fn later(policy: &Policy, id: RuleId) -> Diagnostic {
 
 /// The policy with everything denied that starts at no drive and no variable, which is nowhere on Windows.
 fn on_drives(policy: &Policy) -> Policy {
-    let any = Segment::Glob(Glob(vec![Piece::AnyRun]));
+    let any = Segment::Glob(Glob::any());
     let include = vec![
         Pattern { start: Start::Root, segments: Vec::new(), reach: Reach::Exact },
         Pattern { start: Start::Root, segments: vec![any], reach: Reach::Tree },

@@ -73,7 +73,7 @@ fn text(bytes: &[u8], regex: &mut String) {
 }
 
 fn glob(glob: &Glob, kind: Kind, wrong: Option<Wrong>, regex: &mut String) {
-    for piece in &glob.0 {
+    for piece in &*glob.0 {
         match piece {
             Piece::Text(bytes) => text(bytes, regex),
             Piece::AnyRun if wrong == Some(Wrong::StarCrossesSlash) => write!(regex, "(?:{}|/)*", kind.char()).unwrap(),

@@ -127,7 +127,7 @@ fn written(step: Step, stem: u8, names: &[&str]) -> Written {
     let chars: Vec<char> = name.chars().collect();
     let text = |chars: &[char]| Piece::Text(chars.iter().collect::<String>().into_bytes());
     let (first, last) = (&chars[..1], &chars[chars.len() - 1..]);
-    Written::Glob(Glob(match step {
+    Written::Glob(Glob::from(match step {
         Step::Deep => return Written::Deep,
         Step::Same => return Written::Literal(name.to_owned()),
         Step::Other(other) => return Written::Literal(names[usize::from(other) % names.len()].to_owned()),
@@ -247,7 +247,7 @@ impl Draft {
             {
                 name::Pattern::Glob(Glob(pieces))
             }
-            Written::Glob(_) | Written::Deep => name::Pattern::Glob(Glob(vec![Piece::AnyRun])),
+            Written::Glob(_) | Written::Deep => name::Pattern::Glob(Glob::any()),
         }
     }
 }
