@@ -66,6 +66,10 @@ pub struct Text {
     pub writable_by_others: bool,
 }
 
+/// What to do about a text that others may write; what it is to be done to follows.
+pub const KEEP_OTHERS_OUT: &str =
+    if cfg!(windows) { "take the right to write from everybody else (`icacls`) on" } else { "run `chmod go-w` on" };
+
 /// What a policy is resolved for.
 #[derive(Debug, Clone)]
 pub struct Options {

@@ -10,7 +10,7 @@ use sandbox_runtime::diagnostic::{Diagnostic, any_error};
 use sandbox_runtime::host::Host;
 use sandbox_runtime::host::real::{Machine, configuration, spelled};
 use sandbox_runtime::ir::{BoundPolicy, Policy};
-use sandbox_runtime::resolve::{Options, resolve};
+use sandbox_runtime::resolve::{KEEP_OTHERS_OUT, Options, resolve};
 use sandbox_runtime::source::{SourceId, Sources};
 use sandbox_runtime::vocabulary::System;
 use std::path::{Path, PathBuf};
@@ -203,7 +203,7 @@ pub fn text(path: &Path) -> Result<Given, String> {
     if text.writable_by_others {
         return Err(format!(
             "refusing the policy `{0}`: someone else may write it, or put another in its place; \
-             read what it says, then run `chmod go-w` on it and on the directory it is in",
+             read what it says, then {KEEP_OTHERS_OUT} it and on the directory it is in",
             path.display()
         ));
     }

@@ -4,6 +4,7 @@
 use super::{files, output};
 use sandbox_runtime::compat::{Gravity, Places, Said, Text, Translation, settings};
 use sandbox_runtime::host::real::home;
+use sandbox_runtime::resolve::KEEP_OTHERS_OUT;
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 
@@ -17,7 +18,7 @@ pub fn texts(path: &Path, directory: &Path) -> Result<Vec<Text>, String> {
     if text.writable_by_others {
         return Err(format!(
             "refusing the settings `{shown}`: someone else may write them, or put others in their place; \
-             read what they say, then run `chmod go-w` on the file and on the directory it is in"
+             read what they say, then {KEEP_OTHERS_OUT} the file and on the directory it is in"
         ));
     }
     let real = |path: &Path| std::fs::canonicalize(path).ok().and_then(|path| path.to_str().map(str::to_owned));

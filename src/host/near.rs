@@ -3,7 +3,7 @@
 
 use super::Host;
 use crate::ir::{NodeKind, is_far};
-use crate::sets::path::AbsPath;
+use crate::sets::path::{AbsPath, Start};
 
 /// The most links on the way, as path_resolution(7) has it.
 const MOST_LINKS: usize = 40;
@@ -11,15 +11,18 @@ const MOST_LINKS: usize = 40;
 /// The path that an absolute path leads to, links followed; `None` where it leads to what may be elsewhere, or is not there,
 /// or cannot be looked at.
 pub fn near(host: &dyn Host, path: &AbsPath) -> Option<AbsPath> {
-    let mut left: Vec<Vec<u8>> = names(&path.as_bytes()?);
-    left.reverse();
-    let mut at = AbsPath::root();
+    if matches!(path.start, Start::Variable(_)) {
+        return None;
+    }
+    let top = |start: Start| AbsPath { start, segments: Vec::new() };
+    let mut left: Vec<Vec<u8>> = path.segments.iter().rev().map(|name| name.to_vec()).collect();
+    let mut at = top(path.start.clone());
     let mut links = 0;
     while let Some(name) = left.pop() {
         let next = match &name[..] {
             b"." => continue,
             b".." => {
-                at = at.parent().unwrap_or_else(AbsPath::root);
+                at = at.parent().unwrap_or(at);
                 continue;
             }
             name => at.join(name),
@@ -32,10 +35,15 @@ pub fn near(host: &dyn Host, path: &AbsPath) -> Option<AbsPath> {
         if host.node(&next).ok()??.kind == NodeKind::Link {
             links += 1;
             let target = host.read_link(&next).ok().filter(|_| links <= MOST_LINKS)?;
-            if target.first() == Some(&b'/') {
-                at = AbsPath::root();
+            let mut target = &target[..];
+            if let ([letter, b':', rest @ ..], Start::Drive(_)) = (target, &at.start) {
+                at = top(Start::Drive(char::from(letter.to_ascii_uppercase())));
+                target = rest;
+            } else if target.starts_with(b"/") {
+                // From the root, or that of the drive.
+                at = top(at.start);
             }
-            left.extend(names(&target).into_iter().rev());
+            left.extend(names(target).into_iter().rev());
         } else {
             at = next;
         }
@@ -57,12 +65,16 @@ mod tests {
     fn nothing_far_is_entered() {
         let listing = "m ext4 8:1 / /\nm nfs4 0:50 / /srv/far\nm fuse.sshfs 0:51 / /mnt/ssh\nm ext4 8:2 / /srv/far/back\n\
             d /srv\nd /srv/far\nd /srv/far/deep\nd /srv/far/back\nd /home/me\nd /mnt/ssh\nl /home/me/share -> ../../srv/far\n\
-            l /home/me/own -> .\nl /home/me/loop -> loop\nl /home/me/abs -> /srv/./x\nd /srv/x\n";
+            l /home/me/own -> .\nl /home/me/loop -> loop\nl /home/me/abs -> /srv/./x\nd /srv/x\n\
+            d C:/a\nl C:/a/up -> ../../a\nl C:/a/there -> d:/b\nl C:/a/top -> /a\nd D:/b/c\n";
         let host = Listing::parse(listing).unwrap();
         let leads = |path: &str| near(&host, &AbsPath::parse(path).unwrap()).map(|path| path.to_string());
         assert_eq!(leads("/srv").as_deref(), Some("/srv"));
         assert_eq!(leads("/").as_deref(), Some("/"));
         assert_eq!(leads("/home/me/own/own/abs").as_deref(), Some("/srv/x"));
+        assert_eq!(leads("C:/").as_deref(), Some("C:/"));
+        assert_eq!(leads("c:/a/up/top").as_deref(), Some("C:/a"));
+        assert_eq!(leads("C:/a/there/c").as_deref(), Some("D:/b/c"));
         for path in
             ["/srv/far", "/srv/far/deep", "/home/me/share", "/home/me/share/deep", "/mnt/ssh", "/home/me/loop", "/no"]
         {

@@ -4,7 +4,7 @@
 
 use super::codes::{INCLUDE, WRITABLE_INCLUDE};
 use super::ready::{self, Ready};
-use super::{Files, Options, std};
+use super::{Files, KEEP_OTHERS_OUT, Options, std};
 use crate::diagnostic::{Diagnostic, Fix, nearest};
 use crate::ir::Origin;
 use crate::source::{SourceId, Sources, Span};
@@ -198,7 +198,7 @@ impl<'a> Loader<'a> {
                 self.read.push(path.to_owned());
                 if text.writable_by_others {
                     let message = format!("others may change `{path}`, and with it this policy");
-                    let help = format!("run `chmod go-w` on `{path}`, and keep it in a directory that is yours alone");
+                    let help = format!("{KEEP_OTHERS_OUT} `{path}`, and keep it in a directory that is yours alone");
                     let diagnostic = Diagnostic::new(&WRITABLE_INCLUDE, message).label(span, "used here").help(help);
                     self.diagnostics.push(diagnostic);
                 }
@@ -265,10 +265,11 @@ fn fold(path: &str) -> String {
     for part in path.split('/') {
         match part {
             "" | "." => {}
+            // Nothing is above the root, or that of a drive.
+            ".." if is_absolute(path) && out.len() == usize::from(!path.starts_with('/')) => {}
             ".." if out.last().is_some_and(|last| *last != "..") => {
                 out.pop();
             }
-            ".." if path.starts_with('/') => {}
             part => out.push(part),
         }
     }
@@ -286,6 +287,8 @@ mod tests {
             ("a/./b", "a/b"),
             ("a//b", "a/b"),
             ("a/../b", "b"),
+            ("/../b", "/b"),
+            ("C:/a/../../b", "C:/b"),
             ("../a", "../a"),
             ("../../a", "../../a"),
             ("/../a", "/a"),

@@ -59,7 +59,7 @@ fn shipped() -> Vec<(String, String)> {
         files("policies", "policy").into_iter().filter(|path| whole(path) || path.ends_with("std/default.policy"));
     shipped
         .map(|path| {
-            let name = path.strip_prefix(root().join("policies")).unwrap().display().to_string();
+            let name = path.strip_prefix(root().join("policies")).unwrap().display().to_string().replace('\\', "/");
             (name, fs::read_to_string(path).unwrap())
         })
         .collect()

@@ -142,22 +142,30 @@ impl<'p> Permissions<'p> {
     /// empty: of what comes later nobody asks what it is.
     fn add(&self, region: &mut Vec<(Operation, Subject)>, operations: &[Operation], set: &Subject) -> Option<String> {
         let mut witness = None;
+        // Writing and renaming are permitted alike, and asked about one after the other.
+        let mut last: Option<(&Prepared<'_>, bool)> = None;
         for operation in operations {
-            let (permitted, budget) = (self.get(*operation), &mut Budget::new(STEPS));
-            let found = if region.is_empty() {
-                permission::excess(permitted, None, Some(set), &[], budget)
-            } else {
-                permission::some_excess(permitted, None, set, budget)
-            };
-            match found {
-                Answer::None => {}
-                found => {
-                    region.push((*operation, set.clone()));
-                    if let Answer::Some(Member::Path(path)) = found {
-                        witness = witness.or_else(|| Some(format!("{operation} {path}")));
+            let permitted = self.get(*operation);
+            let known = last.filter(|(before, _)| std::ptr::eq(*before, permitted));
+            let is_one = known.map_or_else(
+                || {
+                    let budget = &mut Budget::new(STEPS);
+                    let found = if region.is_empty() {
+                        permission::excess(permitted, None, Some(set), &[], budget)
+                    } else {
+                        permission::some_excess(permitted, None, set, budget)
+                    };
+                    if let Answer::Some(Member::Path(path)) = &found {
+                        witness.get_or_insert_with(|| format!("{operation} {path}"));
                     }
-                }
+                    found != Answer::None
+                },
+                |(_, is_one)| is_one,
+            );
+            if is_one {
+                region.push((*operation, set.clone()));
             }
+            last = Some((permitted, is_one));
         }
         witness
     }
