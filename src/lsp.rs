@@ -20,7 +20,7 @@ mod patience;
 mod position;
 mod tokens;
 
-use crate::resolve::{Files, Options};
+use crate::resolve::{Files, Options, is_absolute};
 use checking::{Depth, Shared};
 use document::Document;
 use frame::Incoming;
@@ -158,7 +158,7 @@ impl Server<'_> {
         // Read loosely: a field that this does not know must not stop it.
         let folder = &asked.params["workspaceFolders"][0]["uri"];
         let root = folder.as_str().or(asked.params["rootUri"].as_str());
-        self.workspace = root.map(document::path_of).filter(|path| path.starts_with('/'));
+        self.workspace = root.map(document::path_of).filter(|path| is_absolute(path));
         self.phase = Phase::Open;
         let result = InitializeResult {
             capabilities: capabilities(),

@@ -21,7 +21,7 @@ mod target;
 pub(crate) mod tests;
 
 pub use codes::CODES;
-pub use load::beside;
+pub use load::{beside, is_absolute};
 
 /// The embedded modules, by name: `(NAME, text)` of each `std/NAME`.
 pub use std::{MODULES as STD, text as std_text};

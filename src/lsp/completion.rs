@@ -5,7 +5,7 @@ use super::document::Document;
 use super::language::{REACHES, STATEMENTS, TAILS, VARIABLES, VERBS};
 use super::position::Lines;
 use super::{Entry, Surroundings};
-use crate::resolve::{STD, beside};
+use crate::resolve::{STD, beside, is_absolute};
 use crate::syntax::{Place, Role, words};
 use crate::vocabulary::{Kind, LimitKind, System, Verb};
 use lsp_types::{CompletionItem, CompletionItemKind, CompletionList, CompletionTextEdit, Position, TextEdit};
@@ -152,7 +152,9 @@ fn rooted(written: &str, around: &dyn Surroundings, workspace: Option<&str>) -> 
     };
     match directory {
         "" => Some("/".to_owned()),
-        _ if directory.starts_with('/') => Some(directory.to_owned()),
+        // The top of a drive.
+        _ if is_absolute(written) && !directory.contains('/') => Some(format!("{directory}/")),
+        _ if is_absolute(written) => Some(directory.to_owned()),
         _ => below("~", around.home())
             .or_else(|| below("$HOME", around.home()))
             .or_else(|| below("$WORKSPACE", workspace.map(str::to_owned))),

@@ -255,7 +255,7 @@ pub fn beside(file: &str, path: &str) -> String {
 }
 
 /// From the root, or from a drive.
-fn is_absolute(path: &str) -> bool {
+pub fn is_absolute(path: &str) -> bool {
     matches!(path.as_bytes(), [b'/', ..] | [b'A'..=b'Z' | b'a'..=b'z', b':', b'/', ..])
 }
 
