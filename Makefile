@@ -56,7 +56,7 @@ lint: ## formatting, clippy, documentation; warnings are errors
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps --document-private-items --quiet
 
 .PHONY: cross
-cross: ## clippy for macOS and Windows, and what srt.exe submits under Wine, on Debian
+cross: ## clippy for macOS and Windows; under Wine the tests of all but enforcement, and what srt.exe submits; on Debian
 	@.ci/cross
 
 .PHONY: bench

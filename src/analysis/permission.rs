@@ -245,6 +245,40 @@ pub fn some_of<'p>(all: &Prepared<'p>, permitted: bool, within: &'p Subject, bud
     some_excess(&Prepared::new(&everything), Some(all), within, budget)
 }
 
+/// What is plainly no answer: sets that are refused as they stand, or that are not asked about.
+struct Beside<'q, 'p> {
+    own: &'q Prepared<'p>,
+    outside: &'q [&'p Subject],
+    /// The places of those by their patterns.
+    by_pattern: FxHashMap<u64, Vec<usize>>,
+}
+
+impl<'q, 'p> Beside<'q, 'p> {
+    fn new(own: &'q Prepared<'p>, outside: &'q [&'p Subject]) -> Self {
+        let patterns = outside.iter().enumerate().flat_map(|(place, subject)| match subject {
+            Subject::Paths(set) => set.include.iter().map(|pattern| (place, pattern)).collect(),
+            _ => Vec::new(),
+        });
+        Self { own, outside, by_pattern: by_hash(patterns) }
+    }
+
+    /// `false` says nothing.
+    fn holds(&self, subject: &Subject) -> bool {
+        let Subject::Paths(set) = subject else { return false };
+        set.include.iter().all(|pattern| self.own.has_closed(pattern) || self.is_outside(pattern))
+    }
+
+    /// Whether all that a pattern matches is in a set that is not asked about, but for what is refused as it stands.
+    fn is_outside(&self, pattern: &Pattern) -> bool {
+        places(&self.by_pattern, pattern).any(|place| match self.outside[place] {
+            Subject::Paths(set) => {
+                set.include.contains(pattern) && set.exclude.iter().all(|pattern| self.own.has_closed(pattern))
+            }
+            _ => false,
+        })
+    }
+}
+
 /// Which object is looked for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sought {
@@ -278,24 +312,7 @@ fn search<'q, 'p>(
     let space = Space { kind, variables: names, absent: Vec::new() };
     let all = Compiled::all(kind);
     let one = |subject| compiled(subject).map(|(_, set)| set);
-    // Whether it is plain that all of a set is refused, or outside of what is asked about.
-    let by_pattern = by_hash(outside.iter().enumerate().flat_map(|(place, subject)| match subject {
-        Subject::Paths(set) => set.include.iter().map(|pattern| (place, pattern)).collect(),
-        _ => Vec::new(),
-    }));
-    let is_outside = |pattern: &Pattern| {
-        let mut near = places(&by_pattern, pattern).map(|place| outside[place]);
-        near.any(|subject| match subject {
-            Subject::Paths(set) => {
-                set.include.contains(pattern) && set.exclude.iter().all(|pattern| own.has_closed(pattern))
-            }
-            _ => false,
-        })
-    };
-    let is_beside = |subject: &Subject| match subject {
-        Subject::Paths(set) => set.include.iter().all(|pattern| own.has_closed(pattern) || is_outside(pattern)),
-        _ => false,
-    };
+    let beside = Beside::new(own, outside);
     let asked = within;
     let within = within.and_then(one);
     let excused = Index::new(outside.iter().copied().filter_map(one));
@@ -318,6 +335,9 @@ fn search<'q, 'p>(
         Some(within) => own.grants.meeting(within).into_iter().map(|grant| own.grants.set(grant)).collect(),
         None => (0..own.grants.len()).map(|grant| own.grants.set(grant)).collect(),
     };
+    if grants.is_empty() {
+        return Ok(None);
+    }
     // What is refused as a whole need not be looked for in each grant.
     let open = |set: &Compiled<'p>, more: Option<Refusal<'_, 'p>>, budget: &mut Budget| {
         let mut refusals = vec![own.not_refused()];
@@ -355,7 +375,7 @@ fn search<'q, 'p>(
             // A refusal that both have, with the same that lifts it, makes no difference; nor does one that is refused here or
             // not asked about.
             let refused = &other.permission.refusals[refusal];
-            if own.knows(refused) || is_beside(&refused.set) {
+            if own.knows(refused) || beside.holds(&refused.set) {
                 continue;
             }
             let set = other.refusals.set(refusal);

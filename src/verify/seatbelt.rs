@@ -63,7 +63,13 @@ const UNCOVERED: [&str; 3] = ["iokit-get-properties", "nvram*", "process-info*"]
 /// # Errors
 /// The first difference.
 pub fn prove(policy: &Policy, gaps: &[Gap], text: &str) -> Result<(), Fault> {
-    let profile = Profile::read(text).map_err(Fault::Unread)?;
+    let verbs = [Verb::Read, Verb::Write, Verb::Exec, Verb::Socket, Verb::Mach];
+    let (profile, all) = thread::scope(|scope| {
+        let profile = scope.spawn(|| Profile::read(text));
+        let all = verbs.map(|verb| Permission::of(policy, verb));
+        (joined(profile), all)
+    });
+    let profile = profile.map_err(Fault::Unread)?;
     for operation in UNCOVERED {
         if !profile.denied.contains(operation) {
             return Err(Fault::Lacks(format!("a rule that denies `{operation}`")));
@@ -76,8 +82,6 @@ pub fn prove(policy: &Policy, gaps: &[Gap], text: &str) -> Result<(), Fault> {
         Operation::Mach => Verb::Mach,
         _ => Verb::Read,
     };
-    let verbs = [Verb::Read, Verb::Write, Verb::Exec, Verb::Socket, Verb::Mach];
-    let all = verbs.map(|verb| Permission::of(policy, verb));
     let ready: Vec<Prepared<'_>> = all.iter().map(Prepared::new).collect();
     let permitted = |operation| &ready[verbs.iter().position(|of| *of == verb(operation)).unwrap_or_default()];
     let group = |(operation, names): (Operation, &[&str])| {
@@ -98,7 +102,7 @@ pub fn prove(policy: &Policy, gaps: &[Gap], text: &str) -> Result<(), Fault> {
     let group = &group;
     thread::scope(|scope| {
         let groups = GROUPS.map(|one| scope.spawn(move || group(one)));
-        groups.into_iter().try_for_each(|one| one.join().unwrap_or_else(|panic| resume_unwind(panic)))
+        groups.into_iter().try_for_each(joined)
     })?;
     let outbound = profile.allowed.get("network-outbound").cloned().unwrap_or_default();
     let (proxy, sockets): (Vec<_>, Vec<_>) =
@@ -109,6 +113,11 @@ pub fn prove(policy: &Policy, gaps: &[Gap], text: &str) -> Result<(), Fault> {
     equal(Operation::Mach, permitted(Operation::Mach), &Prepared::new(&mach.permission), gaps)?;
     network(policy, &proxy)?;
     gaps.iter().try_for_each(|gap| is_a_gap(gap, permitted))
+}
+
+/// What a thread found; its panic is the caller's.
+fn joined<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| resume_unwind(panic))
 }
 
 /// What the rules of an operation allow together.

@@ -19,6 +19,8 @@ use crate::sets::peer::{Endpoint, PeerSet};
 use crate::source::Span;
 use crate::vocabulary::{Effect, LimitKind, Reach, Verb};
 use std::collections::BTreeSet;
+use std::panic::resume_unwind;
+use std::thread;
 
 /// Another name of all data; Apple's "About the read-only system volume": firmlinks lead from `/` into it.
 const SECOND_ROOT: &str = "/System/Volumes/Data";
@@ -69,46 +71,58 @@ pub fn lower(policy: &Policy) -> Result<Lowered, Vec<Diagnostic>> {
         return Err(errors);
     }
     let moves = Moves::of(&policy);
+    let second_root = second_root(&policy, &permissions);
+    // Each takes as long as the other.
+    let (plan, mut gaps) = thread::scope(|scope| {
+        let gaps = scope.spawn(|| gaps(&policy, &moves, &permissions));
+        let plan = planned(&policy, &moves, second_root.is_some());
+        (plan, gaps.join().unwrap_or_else(|panic| resume_unwind(panic)))
+    });
+    gaps.splice(0..0, second_root);
+    Ok(Lowered { plan, gaps: once_each(gaps), policy })
+}
+
+/// The plan of a policy that can be enforced; `second_root` when the other name of the root is closed.
+fn planned(policy: &Policy, moves: &Moves, second_root: bool) -> Plan {
     let mut plan = Plan {
-        read: clauses(&policy, Verb::Read),
-        write: clauses(&policy, Verb::Write),
-        exec: clauses(&policy, Verb::Exec),
-        socket: clauses(&policy, Verb::Socket),
-        mach: clauses(&policy, Verb::Mach),
-        ways: ways(&policy),
-        proxy: first_connect(&policy).is_some(),
+        read: clauses(policy, Verb::Read),
+        write: clauses(policy, Verb::Write),
+        exec: clauses(policy, Verb::Exec),
+        socket: clauses(policy, Verb::Socket),
+        mach: clauses(policy, Verb::Mach),
+        ways: ways(policy),
+        proxy: first_connect(policy).is_some(),
         ..Plan::default()
     };
     plan.read.everything = policy.default_read.value == Effect::Allow;
-    let mut gaps = Vec::new();
     for (verb, pattern, span) in &moves.elsewhere {
         let clauses = if *verb == Verb::Read { &mut plan.read } else { &mut plan.write };
         clauses.withhold(pattern.clone(), Some(*span));
     }
-    plan.pins = moves
-        .pins
-        .iter()
-        .map(|(pin, span)| Withheld {
-            set: Subject::Paths(pin.clone().into()),
-            lifted_by: Vec::new(),
-            span: Some(*span),
-        })
-        .collect();
-    if let Some(gap) = second_root(&policy, &permissions) {
+    let pin = |(pin, span): &(Pattern, Span)| {
+        let set = Subject::Paths(pin.clone().into());
+        Withheld { set, lifted_by: Vec::new(), span: Some(*span) }
+    };
+    plan.pins = moves.pins.iter().map(pin).collect();
+    if second_root {
         let root = AbsPath::parse(SECOND_ROOT).expect("the constant is a path");
         for clauses in [&mut plan.read, &mut plan.socket] {
             clauses.withhold(Pattern::literal(&root, Reach::Tree), None);
         }
-        gaps.push(gap);
     }
-    gaps.extend(other_spellings(&policy, &permissions));
-    gaps.extend(moved_names(&moves, &permissions));
-    gaps.extend(pinned(&moves, &permissions));
-    gaps.extend(open(&moves));
-    gaps.extend(proxy_only(&policy));
-    gaps.extend(not_held(&policy));
-    plan.parameters = parameters(&plan, &moves);
-    Ok(Lowered { plan, gaps: once_each(gaps), policy })
+    plan.parameters = parameters(&plan, moves);
+    plan
+}
+
+fn gaps(policy: &Policy, moves: &Moves, permissions: &Permissions<'_>) -> Vec<Gap> {
+    let mut gaps = Vec::new();
+    gaps.extend(other_spellings(policy, permissions));
+    gaps.extend(moved_names(moves, permissions));
+    gaps.extend(pinned(moves, permissions));
+    gaps.extend(open(moves));
+    gaps.extend(proxy_only(policy));
+    gaps.extend(not_held(policy));
+    gaps
 }
 
 /// What the policy permits of each operation.

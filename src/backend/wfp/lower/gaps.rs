@@ -16,6 +16,8 @@ use crate::sets::peer::Endpoint;
 use crate::vocabulary::{Effect, LimitKind, Reach, Verb};
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
+use std::panic::resume_unwind;
+use std::thread;
 
 /// Steps for one verb in one direction; the shipped policies take a hundredth.
 pub(super) const STEPS: u64 = 20_000_000;
@@ -142,73 +144,79 @@ fn no_such_place(policy: &Policy) -> Option<Diagnostic> {
 /// The gaps between the rules about files and what is held of them: for each rule that makes a difference one, with a
 /// shortest access that shows it, and what is left of its set.
 pub(super) fn of_files(policy: &Policy, held: &Policy) -> Vec<Gap> {
-    let (closed, part) = (on_drives(policy), on_drives(held));
-    let (whole, part) = (Study::new(&closed), Study::new(&part));
-    let mut gaps = Vec::new();
+    let (whole, part) = (on_drives(policy), on_drives(held));
+    // Beside each other: they take longer than all else of a compile.
+    let found = thread::scope(|scope| {
+        let verbs = VERBS.map(|verb| {
+            scope.spawn({
+                let (whole, part) = (&whole, &part);
+                move || [later(whole, part, verb), not_granted(whole, part, verb)].concat()
+            })
+        });
+        verbs.map(|verb| verb.join().unwrap_or_else(|panic| resume_unwind(panic)))
+    });
+    // What is said of a rule is said once, for the first verb.
     let mut seen: BTreeSet<RuleId> = BTreeSet::new();
-    for verb in VERBS {
-        let mut budget = Budget::new(STEPS);
-        if let Ok(found) = changes(whole.whole(), part.whole(), verb, &mut budget) {
-            for (cause, access) in found {
-                let Cause::Removed(id) = cause else { continue };
-                if seen.insert(id) {
-                    let said = later(policy, id).witness(access.to_string());
-                    gaps.push(gap(said, region(policy, held, id)));
-                }
-            }
-        } else {
-            // Where it is not known which of the rules make a difference, each that was narrowed may.
-            let narrowed = policy.rules_of(verb).filter(|(id, rule)| {
-                rule.effect != Effect::Allow && rule.subject != held.rule(*id).subject && seen.insert(*id)
-            });
-            gaps.extend(narrowed.map(|(id, _)| gap(later(policy, id), region(policy, held, id))));
-        }
-        for (id, witness) in not_granted(&part, &whole, held, verb) {
-            if seen.insert(id) {
-                let message = "on Windows this is not granted: access lists name files, not patterns";
-                let mut said = Diagnostic::new(&NOT_GRANTED, message).label(policy.rule(id).span, "a pattern");
-                said.witness = witness;
-                gaps.push(gap(said, region(policy, held, id)));
-            }
-        }
+    let found = found.into_iter().flatten().filter(|(id, _)| seen.insert(*id));
+    found.map(|(id, said)| gap(said, region(policy, held, id))).collect()
+}
+
+/// The denials of which something is not held.
+fn later(whole: &Policy, part: &Policy, verb: Verb) -> Vec<(RuleId, Diagnostic)> {
+    let message = "on Windows this is held only for what exists when a command is started";
+    let said = |id: RuleId| {
+        Diagnostic::new(&LATER_NAMES, message)
+            .label(whole.rule(id).span, "a pattern")
+            .help("deny a directory instead, or accept the gap with a comment that says why")
+    };
+    let (old, new) = (Study::new(whole), Study::new(part));
+    if let Ok(found) = changes(old.whole(), new.whole(), verb, &mut Budget::new(STEPS)) {
+        let one = |(cause, access): (Cause, Access)| match cause {
+            Cause::Removed(id) => Some((id, said(id).witness(access.to_string()))),
+            _ => None,
+        };
+        return found.into_iter().filter_map(one).collect();
     }
-    gaps
+    // Where it is not known which of the rules make a difference, each that was narrowed may.
+    narrowed(whole, part, verb).filter(|(_, rule)| rule.effect != Effect::Allow).map(|(id, _)| (id, said(id))).collect()
 }
 
 /// The allows of which something is not held.
-fn not_granted(part: &Study<'_>, whole: &Study<'_>, held: &Policy, verb: Verb) -> Vec<(RuleId, Option<String>)> {
-    let found = changes(part.whole(), whole.whole(), verb, &mut Budget::new(STEPS));
-    let allows = |found: &[(Cause, Access)]| found.iter().all(|(cause, _)| matches!(cause, Cause::Added(_)));
-    match found {
-        Ok(found) if allows(&found) => {
-            let one = |(cause, access): (Cause, Access)| match cause {
-                Cause::Added(id) => Some((id, Some(access.to_string()))),
-                _ => None,
-            };
-            found.into_iter().filter_map(one).collect()
-        }
-        // A denial was narrowed too, or it is not known: each allow that was may be one.
-        _ => {
-            let policy = whole.policy();
-            let verbs = if verb == Verb::Read { [verb, verb] } else { [Verb::Read, verb] };
-            let rules = verbs.iter().flat_map(|verb| policy.rules_of(*verb));
-            let narrowed = rules.filter(|(id, rule)| {
-                rule.effect == Effect::Allow
-                    && held.rules.get(id.0 as usize).is_some_and(|held| held.subject != rule.subject)
-            });
-            let (more, less) = (Permission::of(policy, verb), Permission::of(part.policy(), verb));
-            let (more, less) = (Prepared::new(&more), Prepared::new(&less));
-            let one = |(id, rule): (RuleId, &Rule)| {
-                let budget = &mut Budget::new(STEPS);
-                match permission::excess(&more, Some(&less), Some(&rule.subject), &[], budget) {
-                    Answer::None => None,
-                    Answer::Some(Member::Path(path)) => Some((id, Some(format!("{verb} {path}")))),
-                    _ => Some((id, None)),
-                }
-            };
-            narrowed.filter_map(one).collect()
-        }
+fn not_granted(whole: &Policy, part: &Policy, verb: Verb) -> Vec<(RuleId, Diagnostic)> {
+    let message = "on Windows this is not granted: access lists name files, not patterns";
+    let said = |(id, witness): (RuleId, Option<String>)| {
+        let mut said = Diagnostic::new(&NOT_GRANTED, message).label(whole.rule(id).span, "a pattern");
+        said.witness = witness;
+        (id, said)
+    };
+    let verbs = if verb == Verb::Read { &[Verb::Read][..] } else { &[Verb::Read, verb] };
+    let narrowed = verbs.iter().flat_map(|verb| narrowed(whole, part, *verb));
+    let (old, new) = (Study::new(part), Study::new(whole));
+    let found = changes(old.whole(), new.whole(), verb, &mut Budget::new(STEPS)).ok();
+    let added = |(cause, access): &(Cause, Access)| match cause {
+        Cause::Added(id) => Some(said((*id, Some(access.to_string())))),
+        _ => None,
+    };
+    if let Some(found) = found.and_then(|found| found.iter().map(added).collect()) {
+        return found;
     }
+    // A denial was narrowed too, or it is not known: each allow that was may be one.
+    let (more, less) = (Permission::of(whole, verb), Permission::of(part, verb));
+    let (more, less) = (Prepared::new(&more), Prepared::new(&less));
+    let one = |(id, rule): (RuleId, &Rule)| {
+        let budget = &mut Budget::new(STEPS);
+        match permission::excess(&more, Some(&less), Some(&rule.subject), &[], budget) {
+            Answer::None => None,
+            Answer::Some(Member::Path(path)) => Some((id, Some(format!("{verb} {path}")))),
+            _ => Some((id, None)),
+        }
+    };
+    narrowed.filter(|(_, rule)| rule.effect == Effect::Allow).filter_map(one).map(said).collect()
+}
+
+/// The rules of a verb of which less is held than they say.
+fn narrowed<'p>(whole: &'p Policy, part: &'p Policy, verb: Verb) -> impl Iterator<Item = (RuleId, &'p Rule)> {
+    whole.rules_of(verb).filter(|(id, rule)| part.rule(*id).subject != rule.subject)
 }
 
 /// What is not held of a rule's set, for each operation that the rule has a say in.
@@ -223,13 +231,6 @@ fn region(policy: &Policy, held: &Policy, id: RuleId) -> Vec<(Operation, Subject
         _ => &[Operation::Exec],
     };
     operations.iter().map(|operation| (*operation, rest.clone())).collect()
-}
-
-fn later(policy: &Policy, id: RuleId) -> Diagnostic {
-    let message = "on Windows this is held only for what exists when a command is started";
-    Diagnostic::new(&LATER_NAMES, message)
-        .label(policy.rule(id).span, "a pattern")
-        .help("deny a directory instead, or accept the gap with a comment that says why")
 }
 
 /// The policy with everything denied that starts at no drive and no variable, which is nowhere on Windows.
