@@ -16,8 +16,6 @@ use crate::sets::peer::Endpoint;
 use crate::vocabulary::{Effect, LimitKind, Reach, Verb};
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
-use std::panic::resume_unwind;
-use std::thread;
 
 /// Steps for one verb in one direction; the shipped policies take a hundredth.
 pub(super) const STEPS: u64 = 20_000_000;
@@ -145,32 +143,23 @@ fn no_such_place(policy: &Policy) -> Option<Diagnostic> {
 /// shortest access that shows it, and what is left of its set.
 pub(super) fn of_files(policy: &Policy, held: &Policy) -> Vec<Gap> {
     let (whole, part) = (on_drives(policy), on_drives(held));
-    // Beside each other: they take longer than all else of a compile.
-    let found = thread::scope(|scope| {
-        let verbs = VERBS.map(|verb| {
-            scope.spawn({
-                let (whole, part) = (&whole, &part);
-                move || [later(whole, part, verb), not_granted(whole, part, verb)].concat()
-            })
-        });
-        verbs.map(|verb| verb.join().unwrap_or_else(|panic| resume_unwind(panic)))
-    });
+    let (whole, part) = (Study::new(&whole), Study::new(&part));
+    let found = VERBS.iter().flat_map(|verb| [later(&whole, &part, *verb), not_granted(&whole, &part, *verb)].concat());
     // What is said of a rule is said once, for the first verb.
     let mut seen: BTreeSet<RuleId> = BTreeSet::new();
-    let found = found.into_iter().flatten().filter(|(id, _)| seen.insert(*id));
+    let found = found.filter(|(id, _)| seen.insert(*id));
     found.map(|(id, said)| gap(said, region(policy, held, id))).collect()
 }
 
 /// The denials of which something is not held.
-fn later(whole: &Policy, part: &Policy, verb: Verb) -> Vec<(RuleId, Diagnostic)> {
+fn later(whole: &Study<'_>, part: &Study<'_>, verb: Verb) -> Vec<(RuleId, Diagnostic)> {
     let message = "on Windows this is held only for what exists when a command is started";
     let said = |id: RuleId| {
         Diagnostic::new(&LATER_NAMES, message)
-            .label(whole.rule(id).span, "a pattern")
+            .label(whole.policy().rule(id).span, "a pattern")
             .help("deny a directory instead, or accept the gap with a comment that says why")
     };
-    let (old, new) = (Study::new(whole), Study::new(part));
-    if let Ok(found) = changes(old.whole(), new.whole(), verb, &mut Budget::new(STEPS)) {
+    if let Ok(found) = changes(whole.whole(), part.whole(), verb, &mut Budget::new(STEPS)) {
         let one = |(cause, access): (Cause, Access)| match cause {
             Cause::Removed(id) => Some((id, said(id).witness(access.to_string()))),
             _ => None,
@@ -178,21 +167,20 @@ fn later(whole: &Policy, part: &Policy, verb: Verb) -> Vec<(RuleId, Diagnostic)>
         return found.into_iter().filter_map(one).collect();
     }
     // Where it is not known which of the rules make a difference, each that was narrowed may.
-    narrowed(whole, part, verb).filter(|(_, rule)| rule.effect != Effect::Allow).map(|(id, _)| (id, said(id))).collect()
+    let narrowed = narrowed(whole.policy(), part.policy(), verb);
+    narrowed.filter(|(_, rule)| rule.effect != Effect::Allow).map(|(id, _)| (id, said(id))).collect()
 }
 
 /// The allows of which something is not held.
-fn not_granted(whole: &Policy, part: &Policy, verb: Verb) -> Vec<(RuleId, Diagnostic)> {
+fn not_granted(whole: &Study<'_>, part: &Study<'_>, verb: Verb) -> Vec<(RuleId, Diagnostic)> {
+    let policy = whole.policy();
     let message = "on Windows this is not granted: access lists name files, not patterns";
     let said = |(id, witness): (RuleId, Option<String>)| {
-        let mut said = Diagnostic::new(&NOT_GRANTED, message).label(whole.rule(id).span, "a pattern");
+        let mut said = Diagnostic::new(&NOT_GRANTED, message).label(policy.rule(id).span, "a pattern");
         said.witness = witness;
         (id, said)
     };
-    let verbs = if verb == Verb::Read { &[Verb::Read][..] } else { &[Verb::Read, verb] };
-    let narrowed = verbs.iter().flat_map(|verb| narrowed(whole, part, *verb));
-    let (old, new) = (Study::new(part), Study::new(whole));
-    let found = changes(old.whole(), new.whole(), verb, &mut Budget::new(STEPS)).ok();
+    let found = changes(part.whole(), whole.whole(), verb, &mut Budget::new(STEPS)).ok();
     let added = |(cause, access): &(Cause, Access)| match cause {
         Cause::Added(id) => Some(said((*id, Some(access.to_string())))),
         _ => None,
@@ -201,7 +189,9 @@ fn not_granted(whole: &Policy, part: &Policy, verb: Verb) -> Vec<(RuleId, Diagno
         return found;
     }
     // A denial was narrowed too, or it is not known: each allow that was may be one.
-    let (more, less) = (Permission::of(whole, verb), Permission::of(part, verb));
+    let verbs = if verb == Verb::Read { &[Verb::Read][..] } else { &[Verb::Read, verb] };
+    let narrowed = verbs.iter().flat_map(|verb| narrowed(policy, part.policy(), *verb));
+    let (more, less) = (Permission::of(policy, verb), Permission::of(part.policy(), verb));
     let (more, less) = (Prepared::new(&more), Prepared::new(&less));
     let one = |(id, rule): (RuleId, &Rule)| {
         let budget = &mut Budget::new(STEPS);
