@@ -449,6 +449,30 @@ mod tests {
     }
 
     #[test]
+    fn what_is_plainly_no_answer_is_no_more_than_that() {
+        let less = permission(&["/a"], &[("/a/x", &[])]);
+        // Not asked about is all of `/a/x` but `/a/x/y`.
+        let tree = |path: &str| Pattern::literal(&AbsPath::parse(path).unwrap(), Reach::Tree);
+        let outside = Subject::Paths(PathSet { include: vec![tree("/a/x")], exclude: vec![tree("/a/x/y")] });
+        for (refusals, expected) in [
+            (&[][..], Some("/a/x/y")),
+            (&[("/a/x/y", &[][..])], None),
+            (&[("/a/x/y", &["/a/x/y/z"][..])], Some("/a/x/y/z")),
+            (&[("/a/x/y/z", &[][..])], Some("/a/x/y")),
+        ] {
+            let more = permission(&["/a"], refusals);
+            let (more, less) = (Prepared::new(&more), Prepared::new(&less));
+            let found = excess(&more, Some(&less), None, &[&outside], &mut Budget::unlimited());
+            let expected = expected.map(|path| Member::Path(AbsPath::parse(path).unwrap()));
+            assert_eq!(found, expected.map_or(Answer::None, Answer::Some), "{refusals:?}");
+            // Asked of a set that is refused as it stands, or only partly.
+            let within = Subject::Paths(tree("/a/x/y").into());
+            let permitted = some_of(&more, true, &within, &mut Budget::unlimited());
+            assert_eq!(permitted == Answer::None, found == Answer::None, "{refusals:?}");
+        }
+    }
+
+    #[test]
     fn sets_of_another_kind_are_not_left_out_in_silence() {
         let whole = permission(&["/a"], &[]);
         let names = Permission::none(Kind::Names);
