@@ -160,9 +160,9 @@ impl<'p> Permissions<'p> {
         let mut last: Option<(&Prepared<'_>, bool)> = None;
         for operation in operations {
             let permitted = self.get(*operation);
-            let known = last.filter(|(before, _)| std::ptr::eq(*before, permitted));
-            let is_one = known.map_or_else(
-                || {
+            let is_one = match last {
+                Some((before, is_one)) if std::ptr::eq(before, permitted) => is_one,
+                _ => {
                     let budget = &mut Budget::new(STEPS);
                     let found = if region.is_empty() {
                         permission::excess(permitted, None, Some(set), &[], budget)
@@ -173,9 +173,8 @@ impl<'p> Permissions<'p> {
                         witness.get_or_insert_with(|| format!("{operation} {path}"));
                     }
                     found != Answer::None
-                },
-                |(_, is_one)| is_one,
-            );
+                }
+            };
             if is_one {
                 region.push((*operation, set.clone()));
             }
